@@ -1,4 +1,4 @@
-.PHONY: help sync run test lint format schema bench docs docs-check extras release-check clean
+.PHONY: help sync run test lint format schema site bench docs docs-check extras release-check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -34,14 +34,18 @@ schema: ## write the JSON Schema and the table of tools again, after a change to
 	uv run python -m rageval_spec.spec.json_schema --write
 	uv run python docs/exchange_table.py --write
 
+site: ## build the documentation as static files in build/site/html, and check it
+	uv run python docs/site/build.py
+
 bench: ## run the criterion benches; side-by-side scripts are in benches/
 	cargo bench -p rageval-core
 
 docs: ## build the documentation of the Rust crate
 	cargo doc --no-deps -p rageval-core
 
-docs-check: ## execute every fenced block of the documentation; PAGES="docs/gates.md --update" writes what commands print
+docs-check: ## execute every fenced block of the documentation, and build the site; PAGES="docs/gates.md --update" writes what commands print
 	uv run python docs/check_blocks.py $(PAGES)
+	$(if $(PAGES),,uv run python docs/site/build.py)
 
 extras: ## install each embedded model in an empty environment without an index, and run it (needs an index once)
 	packaging/check_extras
@@ -51,4 +55,4 @@ release-check: ## build wheel and source archive twice, check them, and install 
 
 clean: ## remove build output
 	cargo clean
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

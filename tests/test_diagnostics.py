@@ -48,8 +48,8 @@ def diagnostic(line: str, column: int, width: int, **more: Any) -> Diagnostic:
 
 def test_a_diagnostic_shows_its_line_with_a_caret() -> None:
     shown = str(diagnostic("a: {k: 1}", 5, 1, hint="did you mean 'key'?"))
-    assert shown == "spec.yaml:3:5: unknown key 'k'; did you mean 'key'?\n  a: {k: 1}\n      ^"
-    assert str(diagnostic("", 1, 1, severity="warning")) == "spec.yaml:3:1: warning: unknown key 'k'"
+    assert shown == "spec.yaml:3:5: unknown key 'k'; did you mean 'key'? [unknown-key]\n  a: {k: 1}\n      ^"
+    assert str(diagnostic("", 1, 1, severity="warning")) == "spec.yaml:3:1: warning: unknown key 'k' [unknown-key]"
 
 
 def test_carets_stand_below_wide_characters_and_within_long_lines() -> None:
@@ -66,7 +66,7 @@ def test_errors_of_a_spec_are_sorted_by_place() -> None:
     early = Diagnostic("spec.yaml", Position(2, 7), "early", "x")
     error = SpecError([late, early])
     assert error.diagnostics == (early, late)
-    assert str(error) == "spec.yaml:2:7: early\nspec.yaml:9:1: late"
+    assert str(error) == "spec.yaml:2:7: early [x]\nspec.yaml:9:1: late [x]"
     assert error.exit_code == 2
 
 
@@ -88,7 +88,7 @@ def test_visible_json_means_the_same() -> None:
 
 def test_a_diagnostic_outside_a_text_begins_with_its_key_path() -> None:
     diagnostic = Diagnostic("systems.bm25.k1", NOWHERE, "'k1' must be above 0", "value", "write 0.9")
-    assert str(diagnostic) == "systems.bm25.k1: 'k1' must be above 0; write 0.9"
+    assert str(diagnostic) == "systems.bm25.k1: 'k1' must be above 0; write 0.9 [value]"
 
 
 def test_json_for_a_terminal_means_the_same_and_shows_what_is_hidden() -> None:

@@ -41,13 +41,16 @@ class FileFault(NamedTuple):
     key: tuple[str | int, ...]
     message: str
     hint: str | None = None
-    code: str = "columns"
+    code: str = "unclear-columns"
     severity: Severity = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error or warning. `source_line` is the line of text at `position`, without its line ending."""
+    """One error or warning. `source_line` is the line of text at `position`, without its line ending.
+
+    `code` is one of `spec.diagnostic_codes`, which explains it.
+    """
 
     path: str
     position: Position
@@ -58,13 +61,13 @@ class Diagnostic:
     source_line: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        """`spec.yaml:12:5: unknown key 'cutof'; did you mean 'cutoff'?` with the source line and a caret below.
+        """`spec.yaml:12:5: unknown key 'cutof'; did you mean 'cutoff'? [unknown-key]` with the source line and a caret.
 
-        Without a text, it begins with the key path: `systems.bm25.cutof: unknown key 'cutof'`.
+        Without a text, it begins with the key path: `systems.bm25.cutof: unknown key 'cutof' [unknown-key]`.
         """
         place = self.path if self.position == NOWHERE else f"{self.path}:{self.position.line}:{self.position.column}"
         prefix = "warning: " if self.severity == "warning" else ""
-        head = f"{place}: {prefix}{self.message}" + (f"; {self.hint}" if self.hint else "")
+        head = f"{place}: {prefix}{self.message}" + (f"; {self.hint}" if self.hint else "") + f" [{self.code}]"
         if not self.source_line.strip():
             return head
         shown, caret = _underline(self.source_line, self.position)

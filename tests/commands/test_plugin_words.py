@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from datetime import date
+from pathlib import Path
 
 import pytest
 
-from rageval_spec import kernels, registry
+from rageval_spec import __version__, kernels, registry
 from rageval_spec.commands.plugin_words import (
     METRIC_GROUPS,
     describe,
@@ -354,3 +355,17 @@ def test_an_unknown_command_names_those_that_there_are() -> None:
     result = invoke("models", "list")
     assert result.exit_code == 2
     assert "there is no command 'list'; the commands are bench, export, fetch, show" in result.stderr
+
+
+def test_a_word_that_0_1_0_did_not_have_says_which_release_brought_it() -> None:
+    """When 0.1.0 is out, a new word needs `since`; until then, the list of its words grows with the package."""
+    first = json.loads((Path(__file__).parent / "words_of_0.1.0.json").read_text(encoding="utf-8"))
+    found = {
+        (section, word): registry.load(section, word).since
+        for section in registry.SECTIONS
+        for word in registry.builtin_words(section)
+    }
+    assert {one for one, since in found.items() if since == "0.1.0"} >= {(s, w) for s in first for w in first[s]}
+    later = {one for one in found if one[1] not in first[one[0]]}
+    assert later == set() or __version__ == "0.1.0" or all(found[one] != "0.1.0" for one in later)
+    assert "\nSince\n  0.1.0\n" in invoke("explain", "ndcg").stdout

@@ -205,7 +205,7 @@ def test_results_describe_the_calibration(tmp_path: Path) -> None:
 
 def test_everything_that_a_judge_can_be_asked_is_passed_on() -> None:
     asked = {name for kind in (Judge, Plugin) for name in vars(kind) if not name.startswith("_")}
-    own = {"node_type", "version", "known_as", "later_keys", "declared", "list_known_models", "digest"}
+    own = {"node_type", "version", "known_as", "later_keys", "since", "declared", "list_known_models", "digest"}
     assert asked - own - vars(CalibratedJudge).keys() == set()
 
 

@@ -226,7 +226,7 @@ def test_a_prompt_is_a_file_of_bounded_length(tmp_path: Path) -> None:
 def test_a_prompt_that_exceeds_a_bound_is_a_fault_at_its_key(tmp_path: Path, text: str, line: int) -> None:
     (fault,) = own(tmp_path, "{{ instruction }}{{ material }}" + text).check()
     assert fault.key == ("prompts", "grade")
-    assert fault.code == "prompt"
+    assert fault.code == "unusable-prompt"
     assert fault.message.startswith(f"mine.jinja:{line}: it ")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rageval_spec.runner import Options, run
 from tests.browser import start_browser
-from tests.local_view.viewing import TOKEN, Client, viewing
+from tests.local_view.viewing import Client, enter, viewing
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 
@@ -131,9 +131,7 @@ def test_it_works_in_a_browser(client: Client) -> None:
     with start_browser() as browser:
         page = browser.new_page()
         page.set_default_timeout(10_000)
-        address = f"{client.url}/judge/{find_record(client)}"
-        page.goto(f"{address}?token={TOKEN}")
-        page.goto(address)
+        enter(page, f"{client.url}/judge/{find_record(client)}")
         page.get_by_role("link", name="q1, bot").click()
         page.wait_for_selector("body[data-ready]")
         page.locator("#text").fill(STRICT)

@@ -53,6 +53,12 @@ class Client:
                 return error.code, error.read().decode()
 
 
+def enter(page: Any, address: str) -> None:
+    """Open a page with the token, which the view leaves out of the address at once."""
+    page.goto(f"{address}?token={TOKEN}")
+    page.wait_for_url(address)
+
+
 def make_project(folder: Path) -> list[str]:
     """Three records of one evaluation: two labels that are folders, and one with numbers only; their ids."""
     evaluations = [bridges(), bridges(shift=-0.3), bridges(shift=0.1)]

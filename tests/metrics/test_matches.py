@@ -42,7 +42,7 @@ def test_it_takes_linear_time_on_patterns_that_backtracking_never_ends() -> None
 )
 def test_an_invalid_pattern_is_a_fault_of_the_spec(pattern: str, fault: str) -> None:
     (found,) = answer_metric("matches", pattern=pattern).check_files()
-    assert (found.key, found.message, found.code) == (("pattern",), fault, "value")
+    assert (found.key, found.message, found.code) == (("pattern",), fault, "wrong-value")
     assert "Rust's syntax" in str(found.hint)
     assert not [*answer_metric("matches", pattern="a").check_files()]
 

@@ -60,7 +60,8 @@ def test_each_dataset_has_its_rows(tmp_path: Path) -> None:
     [
         (
             "kind,share\na,0.7\nb,many\n",
-            "mix.csv:3:3: 'many' is not a share; write a number that is not negative, such as 0.25 or 25%\n"
+            "mix.csv:3:3: 'many' is not a share; write a number that is not negative, such as 0.25 or 25%"
+            " [wrong-weights]\n"
             "  b,many\n    ^^^^",
         ),
         ("kind,share\na,-1\n", "mix.csv:2:3: '-1' is not a share"),
@@ -68,23 +69,29 @@ def test_each_dataset_has_its_rows(tmp_path: Path) -> None:
         ("kind,share\na,1e308\nb,1e308\n", "mix.csv:2:3: '1e308' is not a share"),
         ("kind,share\na,\n", "mix.csv:2:3: the row has no share"),
         ('kind,share\n"a, b",x\n', "mix.csv:2:8: 'x' is not a share"),
-        ("kind,share\na,1\nb,1\na,1\n", "mix.csv:4:1: kind=a is already on line 2; keep one of the two"),
-        ("kind,share\na,0\n", "mix.csv:2:3: every share is 0; write the mix of production"),
-        ("kind,weight\na,1\n", "mix.csv:1:6: no column has the shares in production; rename 'weight' to 'share'"),
+        (
+            "kind,share\na,1\nb,1\na,1\n",
+            "mix.csv:4:1: kind=a is already on line 2; keep one of the two [wrong-weights]",
+        ),
+        ("kind,share\na,0\n", "mix.csv:2:3: every share is 0; write the mix of production [wrong-weights]"),
+        (
+            "kind,weight\na,1\n",
+            "mix.csv:1:6: no column has the shares in production; rename 'weight' to 'share' [wrong-weights]",
+        ),
         ("kind,n\na,1\n", "mix.csv:1:1: no column has the shares in production; write a header such as"),
         (
             "kind,count,share\na,9,0.1\n",
             "mix.csv:1:6: the file has both 'share' and 'count', and they can contradict each other",
         ),
         ("share\n1\n", "mix.csv:1:1: there is no column besides 'share' that distinguishes questions"),
-        ("kind,share\n", "mix.csv:1:1: a header and no rows"),
-        ("kind,share\na,1,2\n", "mix.csv:2:1: 3 fields, but the header has 2"),
+        ("kind,share\n", "mix.csv:1:1: a header and no rows [wrong-weights]"),
+        ("kind,share\na,1,2\n", "mix.csv:2:1: 3 fields, but the header has 2 [wrong-weights]"),
         (
             "kind;share\na;1\n",
             "mix.csv:1:1: the columns 'kind', 'share' are separated by a semicolon, not by a comma; save",
         ),
-        ("", "mix.csv:1:1: the file is empty"),
-        ("kind,kind,share\na,b,1\n", "mix.csv:1:1: 'kind' is listed twice"),
+        ("", "mix.csv:1:1: the file is empty [wrong-weights]"),
+        ("kind,kind,share\na,b,1\n", "mix.csv:1:1: 'kind' is listed twice [wrong-weights]"),
     ],
 )
 def test_what_is_wrong_is_shown_at_its_place(tmp_path: Path, text: str, message: str) -> None:

@@ -173,8 +173,8 @@ def test_each_absent_name_is_a_fault_at_its_key_with_the_nearest_names_first() -
     columns = QrelsColumns(query_id="topic", doc_id="dokid", relevance="grade")
     faults = list(find_absent(("columns", "qrels"), columns, ["docid", "query", "grade"], "qrels.csv"))
     assert [(fault.key, fault.message, fault.code) for fault in faults] == [
-        (("columns", "qrels", "query_id"), "qrels.csv has no column 'topic'", "columns"),
-        (("columns", "qrels", "doc_id"), "qrels.csv has no column 'dokid'", "columns"),
+        (("columns", "qrels", "query_id"), "qrels.csv has no column 'topic'", "unclear-columns"),
+        (("columns", "qrels", "doc_id"), "qrels.csv has no column 'dokid'", "unclear-columns"),
     ]
     assert faults[1].hint is not None and faults[1].hint.startswith("the columns are 'docid', ")
 

@@ -19,16 +19,16 @@ from rageval_spec.spec.json_schema import build_schema
 
 BEYOND_A_SCHEMA = {
     *[
-        "dangling",
-        "circle",
-        "unused",
+        "unknown-name",
+        "circular-reference",
+        "unused-block",
         "duplicate-metric",
-        "gate",
+        "wrong-gate",
         "unknown-metric",
-        "yaml-dialect",
-        "baseline",
-        "input",
-        "history",
+        "ambiguous-value",
+        "unknown-baseline",
+        "unusable-path",
+        "wrong-history",
     ]
 }
 """Codes of what no JSON Schema can say: references, contradictions, the grammar of measures, how YAML was written."""

@@ -93,7 +93,7 @@ def test_a_value_of_the_default_model_can_be_set() -> None:
     assert spec.diagnose(("models", "minilm", "precision"), "slow", "speed").path == "--set"
     assert spec.warnings == ()
     assert [d.code for d in read(DENSE, ["systems.dense={use: sparse}", "models.minilm.max_length=8"]).warnings] == [
-        "unused"
+        "unused-block"
     ]
 
 

@@ -101,10 +101,18 @@ def test_overrides_can_be_a_dict() -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("gates.7.min", "overrides.gates.7.min: the list has no entry 7; its only entry is 0"),
-        ("gates[0]", "overrides.gates[0]: 'gates[0]' is not a key; write gates.0"),
-        ("a=b", "overrides.a=b: a path must not contain '='; write the value behind the colon: {path: value}"),
-        ("a..b", "overrides.a..b: a key is missing in the path; separate keys and indexes with single dots"),
+        ("gates.7.min", "overrides.gates.7.min: the list has no entry 7; its only entry is 0 [invalid-argument]"),
+        ("gates[0]", "overrides.gates[0]: 'gates[0]' is not a key; write gates.0 [invalid-argument]"),
+        (
+            "a=b",
+            "overrides.a=b: a path must not contain '='; write the value behind the colon: {path: value}"
+            " [invalid-argument]",
+        ),
+        (
+            "a..b",
+            "overrides.a..b: a key is missing in the path; separate keys and indexes with single dots"
+            " [invalid-argument]",
+        ),
     ],
 )
 def test_a_fault_in_a_dict_of_overrides_names_its_path(path: str, expected: str) -> None:
@@ -165,7 +173,7 @@ def test_variables_are_filled_in(tmp_path: Path) -> None:
     content = {**CONTENT, "name": "${NAME}"}
     assert read(tmp_path, content, environment={"NAME": "filled"}).name == "filled"
     (fault,) = faults(tmp_path, content, environment={})
-    assert fault == "name: the environment variable NAME is not set; set it: export NAME=..."
+    assert fault == "name: the environment variable NAME is not set; set it: export NAME=... [environment-variable]"
 
 
 def test_every_fault_names_its_key_path_at_once(tmp_path: Path) -> None:
@@ -177,15 +185,16 @@ def test_every_fault_names_its_key_path_at_once(tmp_path: Path) -> None:
         "reports": ["json", {"use": "json"}, {"use": "csv", "path": object()}],
     }
     assert faults(tmp_path, content) == [
-        "gates.0.min: nan is not a number that a spec can use",
-        "metrics.1: the metric 'rr' is listed twice, first at metrics.0; remove one, or name one of them with 'as:'",
+        "gates.0.min: nan is not a number that a spec can use [wrong-value]",
+        "metrics.1: the metric 'rr' is listed twice, first at metrics.0; remove one, or name one of them with 'as:'"
+        " [duplicate-metric]",
         "reports.1: this report and the one at reports.0 both write 'results.json'; "
-        "give this one another 'path:', or remove it",
+        "give this one another 'path:', or remove it [duplicate-path]",
         "reports.2.path: 'object' is not a type that a spec can contain; "
-        "write text, a number, True, False, None, a list or a dict",
-        "systems.bm25.dept: unknown key 'dept'; did you mean 'depth'?",
-        "systems.bm25.k1: 'k1' must be above 0, not the number -1",
-        "systems.x.use: unknown system 'bm52'; did you mean 'bm25'?",
+        "write text, a number, True, False, None, a list or a dict [wrong-type]",
+        "systems.bm25.dept: unknown key 'dept'; did you mean 'depth'? [unknown-key]",
+        "systems.bm25.k1: 'k1' must be above 0, not the number -1 [out-of-bounds]",
+        "systems.x.use: unknown system 'bm52'; did you mean 'bm25'? [unknown-word]",
     ]
 
 

@@ -21,21 +21,21 @@ from rageval_spec.spec import loads
 from rageval_spec.spec.json_schema import build_schema
 
 BEYOND = {
-    "dangling": "a block names another one that the spec does not have",
-    "circle": "blocks name each other in a circle",
-    "value": "a text has a form of its own (URLs, functions, moments), keys of a block exclude one another, or a "
+    "unknown-name": "a block names another one that the spec does not have",
+    "circular-reference": "blocks name each other in a circle",
+    "wrong-value": "a text has a form of its own (URLs, functions, moments), keys of a block exclude one another, or a "
     "metric to be shown as a percentage is no share",
-    "gate": "a gate has no bound, or keys that need another one; bounds that contradict each other",
-    "slice": "a slice has neither a column nor a condition",
-    "design": "`cluster`, `weight` or `weights` name a dataset that the spec does not have",
-    "history": "keys that belong to another kind of history",
-    "stopping": "stopping early needs a gate that can be decided and a system that can be asked",
-    "monitor": "a monitor names metrics, windows, notifiers and systems, which must fit it",
+    "wrong-gate": "a gate has no bound, or keys that need another one; bounds that contradict each other",
+    "wrong-slice": "a slice has neither a column nor a condition",
+    "wrong-weights": "`cluster`, `weight` or `weights` name a dataset that the spec does not have",
+    "wrong-history": "keys that belong to another kind of history",
+    "idle-stopping": "stopping early needs a gate that can be decided and a system that can be asked",
+    "wrong-monitor": "a monitor names metrics, windows, notifiers and systems, which must fit it",
     "bands": "a scale of bands covers none of the metrics, or is not ordered",
-    "secret": "a secret stands where it could become visible",
+    "misplaced-secret": "a secret stands where it could become visible",
     "duplicate-metric": "two metrics have one name",
     "duplicate-path": "two blocks write the same file",
-    "lacking-part": "a metric needs data that the dataset's block does not name",
+    "missing-part": "a metric needs data that the dataset's block does not name",
 }
 """The codes of the checks that a JSON Schema does not make: across blocks, between keys, and of the form of texts."""
 SCHEMA = build_schema(builtin_only=True)

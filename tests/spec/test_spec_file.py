@@ -239,7 +239,7 @@ def test_a_later_diagnostic_points_to_the_key_or_its_enclosing_block() -> None:
     assert spec.diagnose(("gates", 0, "max"), "high", "gate").position == Position(6, 5, 1)
     assert spec.diagnose(("systems", "sparse"), "slow", "system").position == Position(3, 11, 6)
     assert str(spec.diagnose(("systems", "sparse", "k1"), "low", "value", "raise it")).splitlines() == [
-        "--set:1:19: low; raise it",
+        "--set:1:19: low; raise it [value]",
         "  systems.sparse.k1=1",
         "                    ^",
     ]

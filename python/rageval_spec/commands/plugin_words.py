@@ -20,6 +20,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.spec.diagnostic_codes import CODES, explain_code
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -72,15 +73,20 @@ def explain(name: str, model: str | None, form: str) -> int:
 
     It shows the keys and their defaults. A metric can be called by any name that other tools give it. A word of
     several sections needs its section. Keys of the spec itself are explained too, and so are those of its own blocks.
+    The code in brackets at the end of an error in a spec is explained, too.
 
     \b
     rageval-spec explain ndcg
     rageval-spec explain gates
+    rageval-spec explain unknown-key
     rageval-spec explain datasets.csv
     rageval-spec explain nli --model lytang/MiniCheck-Flan-T5-Large
     """
     if name in registry.SECTIONS and model is None:
         return cast("int", list_words.callback(name, form))  # type: ignore[misc]
+    if (code := name.strip("[]")) in CODES:
+        console.write_form(explain_code(code, form), form)
+        return PASSED
     if model is None and (keys := find_keys(name)):
         console.write_form(_write_json(keys) if form == "json" else describe_spec_keys(keys), form)
         return PASSED
@@ -138,7 +144,7 @@ def find_words(name: str) -> list[tuple[registry.Section, str]]:
     exact = [(section, name) for section in registry.SECTIONS if name in registry.words(section)]
     if found := exact or [(section, word) for section in registry.SECTIONS if (word := _find_known_as(section, name))]:
         return found
-    every = tuple(word for section in registry.SECTIONS for word in registry.words(section))
+    every = (*CODES, *(word for section in registry.SECTIONS for word in registry.words(section)))
     hint = suggest_metric(name) or (None if re.search("[@(]", name) else suggest(name, every)) or _suggest_metric(name)
     raise UsageError(f"there is no word '{name}'; {hint or 'to list all words, run: rageval-spec list'}")
 
@@ -257,6 +263,7 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
     required = set(schema.get("required", ()))
     keys = {key: value for key, value in schema["properties"].items() if key != "use"}
     content: dict[str, object] = {"word": word, "summary": summarize(section, word)}
+    content |= {"since": "".join(_list_since(section, word)).strip(), "write": _write_example(section, word, plugin)}
     if section == "metrics":
         info = load_metric(word).info
         content |= {
@@ -274,7 +281,6 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
         content |= {
             "how": inspect.cleandoc(plugin.__doc__ or ""),
             "can": list(_list_tasks(plugin)),
-            "write": _write_example(section, word, plugin),
             "known_as": list(plugin.known_as),
             "models": [to_json(model) for model in plugin.list_known_models()],
         }
@@ -338,7 +344,13 @@ def _list_parts(
         "Write": [f"  {_write_example(section, word, plugin)}"],
         "Known models": [tabulate(models), "", advice] if models else [],
         "Also known as": [indent_paragraph(", ".join(plugin.known_as))] if plugin.known_as else [],
+        "Since": _list_since(section, word),
     }
+
+
+def _list_since(section: registry.Section, word: str) -> list[str]:
+    """The release of this package that brought a word; nothing for words of other packages."""
+    return [f"  {load(section, word).since}"] if word in registry.builtin_words(section) else []
 
 
 def _list_tasks(plugin: type[Plugin[Any]]) -> Iterator[str]:
@@ -357,9 +369,11 @@ def _write_example(section: registry.Section, word: str, plugin: type[Plugin[Any
     """The shortest block: `use:` and the keys that are required."""
     fields = plugin.node_type.model_fields.items()
     needed = [f"{field.alias or name}: ..." for name, field in fields if name != "use" and field.is_required()]
-    if section == "reports" and not needed:
-        return f"reports: [{word}]"
+    if section in ("reports", "metrics") and not needed:
+        return f"{section}: [{word}]"
     block = f"{{{', '.join([f'use: {word}', *needed])}}}"
+    if section == "metrics":
+        return f"metrics: [{block}]"
     return f"monitor: {{notify: [{block}]}}" if section == "notifiers" else f"{section}: {{my_{word}: {block}}}"
 
 
@@ -448,7 +462,9 @@ def _list_metric_parts(word: str, plugin: type[Metric[Any]], keys: list[str]) ->
         "Needs": [indent_paragraph(needs)] if needs else [],
         "Range": [indent_paragraph(range_)],
         "Also known as": [indent_paragraph(", ".join(aliases))] if aliases else [],
+        "Write": [f"  {_write_example('metrics', word, plugin)}"],
         "Source": [indent_paragraph(info.source)],
+        "Since": _list_since("metrics", word),
     }
 
 

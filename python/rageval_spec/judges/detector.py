@@ -128,11 +128,11 @@ class Detector(Judge[DetectorNode]):
             names = self._model().named_token_labels
         except RagevalError as error:
             if isinstance(self.context.models.get(self.node.model), TokenModel):  # else `check` says so
-                yield FileFault(("model",), str(error), code="labels")
+                yield FileFault(("model",), str(error), code="unusable-labels")
             return
         if names is not None and (complaint := self._complain(names)) is not None:
             key, message = complaint
-            yield FileFault((key,), message, code="labels")
+            yield FileFault((key,), message, code="unusable-labels")
 
     def content(self) -> dict[str, Any]:
         content = super().content()

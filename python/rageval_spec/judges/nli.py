@@ -106,11 +106,11 @@ class Nli(Judge[NliNode]):
             names = self._model().named_labels
         except RagevalError as error:
             if isinstance(self.context.models.get(self.node.model), PairModel):  # else `check` says so
-                yield FileFault(("model",), str(error), code="labels")
+                yield FileFault(("model",), str(error), code="unusable-labels")
             return
         if names is not None and (complaint := self._complain(names)) is not None:
             key, message = complaint
-            yield FileFault((key,), message, code="labels")
+            yield FileFault((key,), message, code="unusable-labels")
 
     def content(self) -> dict[str, Any]:
         """The judge's identity, with what it takes from the table of known models."""

@@ -170,9 +170,9 @@ class PromptJudge(ChatJudge[PromptNode]):
             faults = [
                 "with 'values', all metrics share one reply, so the template shows no criteria: remove {{ criteria }}"
             ]
-        yield from (FileFault(key, fault, code="prompt") for fault in faults)
+        yield from (FileFault(key, fault, code="unusable-prompt") for fault in faults)
         if not faults and self.node.examples is not None and (fault := self._find_wrong_example()):
-            yield FileFault(("examples",), fault, code="prompt")
+            yield FileFault(("examples",), fault, code="unusable-prompt")
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
         """The faults of variables; without any, a warning where the template does not show the answer."""
@@ -184,11 +184,11 @@ class PromptJudge(ChatJudge[PromptNode]):
             return  # `check_files` tells it
         columns = list_columns() if named else None
         faults = [] if columns is None else [*self.template.explain_unknown(columns)]
-        yield from (FileFault(self._template_key, fault, code="prompt") for fault in faults)
+        yield from (FileFault(self._template_key, fault, code="unusable-prompt") for fault in faults)
         if not faults and not shows_answer:
             hint = "write {{ answer }} where the answer belongs"
             message = "the template does not show the answer to the judge"
-            yield FileFault(self._template_key, message, hint, "prompt", "warning")
+            yield FileFault(self._template_key, message, hint, "unusable-prompt", "warning")
 
     def content(self) -> dict[str, Any]:
         return {**super().content(), "own": self._digest_own()}

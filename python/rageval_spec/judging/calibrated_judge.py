@@ -117,10 +117,10 @@ class CalibratedJudge(Judge[Any]):
         try:
             faults = [_find_fault(entry, self._use) for entry in self.entries.values()]
         except RagevalError as error:
-            yield FileFault(key, str(error), code="calibration")
+            yield FileFault(key, str(error), code="unusable-calibration")
             return
         if all(faults):
-            yield FileFault(key, str(faults[0]), code="calibration")
+            yield FileFault(key, str(faults[0]), code="unusable-calibration")
 
     def describe(self) -> UsedCalibration:
         from rageval_spec.data.evaluation import UsedCalibration

@@ -199,7 +199,7 @@ class Prompts:
             except (UsageError, DataError) as error:
                 fault = str(error)
             if fault is not None:
-                yield FileFault(("prompts", name), fault, code="prompt")
+                yield FileFault(("prompts", name), fault, code="unusable-prompt")
 
     def content(self) -> dict[str, dict[str, str | None]]:
         return {name: {"version": self[name].version, "sha256": self[name].digest} for name in self._names}

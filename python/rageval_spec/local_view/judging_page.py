@@ -18,7 +18,7 @@ from rageval_spec.drawing.card_view import shorten
 from rageval_spec.drawing.question_order import Filter, rank_questions
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.errors import DataError, describe_os_error
-from rageval_spec.local_view.application import Address, Asked, Reply, reply_json, write_framed
+from rageval_spec.local_view.application import Asked, Reply, reply_json, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.local_view.record_pages import escape, read_page
 from rageval_spec.progress import ProgressDisplay
@@ -40,14 +40,6 @@ class JudgingPage:
         """Judge answers of a catalog's records by this spec; without one, the pages say what to do."""
         self._catalog = catalog
         self._spec = spec
-
-    def list_addresses(self) -> list[Address]:
-        """Where the page is, and what it calls."""
-        acts = {"plan": self.plan, "run": self.judge, "keep": self.keep}
-        return [
-            Address("/judge/{record}", self.show),
-            *(Address(f"/judge/{{record}}/{name}", act, is_action=True) for name, act in acts.items()),
-        ]
 
     def show(self, asked: Asked) -> Reply:
         """The questions of a record, worst first; with `q`, one of them and the spec to edit."""

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.history.database import RecordFilter
-from rageval_spec.local_view.application import Address, Asked, Reply, add_links, write_framed
+from rageval_spec.local_view.application import Asked, Reply, add_links, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.wording import count_noun
 
@@ -27,16 +27,6 @@ class RecordPages:
         """Pages of the catalog; `kept` is an empty folder for what is written once."""
         self._catalog = catalog
         self._kept = kept
-
-    def list_addresses(self) -> list[Address]:
-        """Where the pages are."""
-        return [
-            Address("/", self.show_list),
-            Address("/record/{record}/", self.show_report),
-            Address("/record/{record}/parts/{name}.js", self.send_part),
-            Address("/trends", self.show_trends),
-            Address("/favicon.ico", lambda _: Reply(b"", "image/x-icon", 204)),
-        ]
 
     def show_list(self, asked: Asked) -> Reply:
         """A table of records, from which some can be chosen to see side by side."""
@@ -64,6 +54,10 @@ class RecordPages:
         if not (record.isalnum() and name.replace("-", "").isalnum() and path.is_file()):
             raise Refusal(404, "There is no such part; open the report again.")
         return Reply(path.read_bytes(), "text/javascript")
+
+    def send_icon(self, _: Asked) -> Reply:
+        """None: browsers ask for it anyway."""
+        return Reply(b"", "image/x-icon", 204)
 
     def show_trends(self, asked: Asked) -> Reply:
         """The numbers of an evaluation over time: of the newest one, or of the one that is named."""

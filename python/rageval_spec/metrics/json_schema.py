@@ -54,7 +54,7 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
         try:
             _build(self._schema)
         except ValueError as error:
-            yield FileFault(("schema",), str(error), code="value")
+            yield FileFault(("schema",), str(error), code="wrong-value")
 
     def prepare(self) -> None:
         import jsonschema

@@ -42,7 +42,7 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
 
     def check_files(self) -> Iterator[FileFault]:
         if self.node.pattern is not None and (fault := self._find_fault(self.node.pattern)):
-            yield FileFault(("pattern",), fault, _SYNTAX, "value")
+            yield FileFault(("pattern",), fault, _SYNTAX, "wrong-value")
 
     def prepare(self) -> None:
         import polars as pl

@@ -154,7 +154,7 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
             if not self._is_replaceable and self._source is not None:
                 model_files.check_tensors(self._source, self._configuration)
         except RagevalError as error:
-            yield FileFault(("model",), str(error), code="data")
+            yield FileFault(("model",), str(error), code="unreadable-data")
 
     def content(self) -> dict[str, Any]:
         """The model's identity; the place of its files does not count, because their content does."""

@@ -174,7 +174,9 @@ def check_judges(spec: Spec, parts: SpecPlugins) -> None:
     """
     blocks = [*((("models", name), one) for name, one in parts.models.items()),
               *((("judges", name), one) for name, one in parts.judges.items())]  # fmt: skip
-    if faults := [spec.diagnose(path, fault, "wiring") for path, one in blocks if (fault := one.check()) is not None]:
+    if faults := [
+        spec.diagnose(path, fault, "incompatible-parts") for path, one in blocks if (fault := one.check()) is not None
+    ]:
         raise SpecError(faults)
 
 

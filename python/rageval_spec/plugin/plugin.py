@@ -55,6 +55,8 @@ class Plugin(ABC, Generic[N]):
     """The pydantic model of the plugin's YAML block: what stands in brackets behind the base class."""
     version: ClassVar[str] = "1"
     """Part of the key of every table that the plugin makes. Raise it when the same node would give another table."""
+    since: ClassVar[str] = "0.1.0"
+    """The release of rageval-spec that brought the word; `explain` and the reference show it."""
     known_as: ClassVar[Sequence[str]] = ()
     """Names that other tools use for this plugin, in lower case with underscores. Where a spec uses one, `validate`
     suggests this plugin's word."""

@@ -116,12 +116,12 @@ def _explain_unreadable(path: Path, error: DataError | OSError) -> Diagnostic:
     """The error as a diagnostic, at the line and the column that its message begins with, if any."""
     if isinstance(error, OSError):
         message = f"the file cannot be read: {error.strerror or error}"
-        return Diagnostic(str(path), Position(1, 1), message, "weights")
+        return Diagnostic(str(path), Position(1, 1), message, "wrong-weights")
     found = _PLACED.fullmatch(str(error).removeprefix(str(path)))
     line, column, message = found.groups() if found is not None else (None, None, str(error))
     told, separated, _ = message.partition("; write separator")
     hint = "save it with commas, or with tabs as .tsv" if separated else None
-    return Diagnostic(str(path), Position(int(line or 1), int(column or 1)), told, "weights", hint)
+    return Diagnostic(str(path), Position(int(line or 1), int(column or 1)), told, "wrong-weights", hint)
 
 
 def _explain_header(path: Path, header: Sequence[str], number: str | None) -> Diagnostic:
@@ -174,7 +174,9 @@ def _find_total(rows: Sequence[MixRow]) -> float | None:
 def _diagnose(path: Path, line: int, column: str | None, message: str, hint: str | None = None) -> Diagnostic:
     text = next((text for number, text in text_lines(path) if number == line), "").rstrip("\r\n")
     place, width = _find_field(path, text, column)
-    return Diagnostic(str(path), Position(line, place + 1, max(1, width)), message, "weights", hint, source_line=text)
+    return Diagnostic(
+        str(path), Position(line, place + 1, max(1, width)), message, "wrong-weights", hint, source_line=text
+    )
 
 
 def _find_field(path: Path, text: str, column: str | None) -> tuple[int, int]:

@@ -93,7 +93,7 @@ class _RefusedError(Exception):
 
 
 def _refuse(place: TextPlace, message: str, hint: str | None) -> NoReturn:
-    raise _RefusedError(place.diagnose(message, "override", hint))
+    raise _RefusedError(place.diagnose(message, "invalid-argument", hint))
 
 
 def _split(source: SourceText, whole: TextPlace | None = None) -> tuple[list[_Step], int]:
@@ -205,7 +205,7 @@ class _Reader:
         self._count += 1
         place = name_place(path, self.name)
         if depth > yaml_tree.MAX_DEPTH:
-            return self._refuse(place, f"the spec is nested more than {yaml_tree.MAX_DEPTH} levels deep", "too-deep")
+            return self._refuse(place, f"the spec is nested more than {yaml_tree.MAX_DEPTH} levels deep", "too-large")
         if self._count > yaml_tree.MAX_VALUES:
             return self._refuse(place, f"the spec has more than {yaml_tree.MAX_VALUES:,} values", "too-large")
         if isinstance(value, Mapping):
@@ -221,26 +221,28 @@ class _Reader:
         entries: dict[str, YamlEntry] = {}
         for key, inner in value.items():
             if not isinstance(key, str):
-                self._refuse(place, f"a key must be text, not {cut(repr(key))}", "key", "write it in quotes")
+                self._refuse(place, f"a key must be text, not {cut(repr(key))}", "invalid-yaml", "write it in quotes")
             elif unusable := yaml_tree.UNUSABLE.search(key):
-                self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")
+                self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "invalid-yaml")
             elif self._count <= yaml_tree.MAX_VALUES:
                 entries[key] = YamlEntry(name_place((*path, key), self.name), self.read(inner, (*path, key), depth + 1))
         return YamlMapping(place, entries)
 
     def _read_scalar(self, value: Any, place: TextPlace) -> YamlScalar:
         if isinstance(value, str) and (unusable := yaml_tree.UNUSABLE.search(value)):
-            return self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a value", "character")
+            return self._refuse(
+                place, f"the character U+{ord(unusable[0]):04X} cannot be part of a value", "invalid-yaml"
+            )
         if isinstance(value, float) and not math.isfinite(value):
-            return self._refuse(place, f"{value} is not a number that a spec can use", "number")
+            return self._refuse(place, f"{value} is not a number that a spec can use", "wrong-value")
         if isinstance(value, (int, float)) and abs(value) > yaml_tree.LARGEST:
             return self._refuse(
-                place, "this number is too large", "number", f"the largest whole number is {yaml_tree.LARGEST}"
+                place, "this number is too large", "wrong-value", f"the largest whole number is {yaml_tree.LARGEST}"
             )
         if value is not None and not isinstance(value, (str, int, float)):
             kind = type(value).__name__
             return self._refuse(
-                place, f"{quote(kind)} is not a type that a spec can contain", "type", f"write {_TYPES}"
+                place, f"{quote(kind)} is not a type that a spec can contain", "wrong-type", f"write {_TYPES}"
             )
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         return YamlScalar(place, value, text)

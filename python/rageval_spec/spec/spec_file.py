@@ -123,7 +123,7 @@ def load_dict(
     root, diagnostics = read_value(content, (), path)
     if not isinstance(root, yaml_tree.YamlMapping):
         message = f"a spec is a dict with the keys {', '.join(_required_keys())}; found {type(content).__name__}"
-        raise _spec_error([root.place.diagnose(message, "type")])
+        raise _spec_error([root.place.diagnose(message, "wrong-type")])
     tree, faults = override(root, overrides, ARGUMENT)
     return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files=True)
 
@@ -162,7 +162,7 @@ def _load_tree(
             diagnostics += check_monitor(checked.spec.monitor, checked, places)
             if "none" in (checked.spec.history, getattr(checked.spec.history, "use", None)):
                 told = "a monitor keeps its ledger in the history"
-                diagnostics.append(places.diagnose(("history",), told, "monitor", "remove 'history: none'"))
+                diagnostics.append(places.diagnose(("history",), told, "wrong-monitor", "remove 'history: none'"))
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
     if "monitor" not in tree.entries and checked.names.get("datasets") == [] and "datasets" not in checked.incomplete:
@@ -209,7 +209,7 @@ def _explain_no_datasets(tree: yaml_tree.YamlMapping) -> Diagnostic:
     if "datasets" not in tree.entries:
         hint += ", or what to watch: monitor: {every: 5m, alerts: [coverage]}"
         return tree.place.diagnose("the key 'datasets' is missing", "missing-key", hint)
-    return tree.entries["datasets"].key_place.diagnose("'datasets' is empty", "empty", hint)
+    return tree.entries["datasets"].key_place.diagnose("'datasets' is empty", "empty-spec", hint)
 
 
 def _resolve_bands(
@@ -272,7 +272,7 @@ def _decode(data: bytes, name: str) -> str:
             source = SourceText(name, data.decode("utf-8", errors="replace"))
             place = source.place(len(data[: error.start].decode("utf-8")))
             message = f"the byte 0x{data[error.start]:02X} is not UTF-8"
-        raise _spec_error([place.diagnose(message, "encoding", "save the file as UTF-8")]) from None
+        raise _spec_error([place.diagnose(message, "not-utf8", "save the file as UTF-8")]) from None
 
 
 def _explain_top(source: SourceText, root: yaml_tree.YamlNode | None, explained: bool) -> Iterator[Diagnostic]:
@@ -280,11 +280,11 @@ def _explain_top(source: SourceText, root: yaml_tree.YamlNode | None, explained:
         return
     if root is None or (isinstance(root, yaml_tree.YamlScalar) and root.value is None):
         first = "to get a sample spec, run `rageval-spec init`"
-        yield source.place(0).diagnose("the spec is empty", "empty", first)
+        yield source.place(0).diagnose("the spec is empty", "empty-spec", first)
         return
     hint = "put a space after the ':' of a key" if ":" in getattr(root, "text", "") else None
     message = f"a spec is a mapping with the keys {', '.join(_required_keys())}; found {describe(root)}"
-    yield root.place.diagnose(message, "type", hint)
+    yield root.place.diagnose(message, "wrong-type", hint)
 
 
 def _required_keys() -> Iterable[str]:
@@ -301,11 +301,11 @@ def _warn_of_dialects(tree: yaml_tree.YamlMapping, diagnostics: Sequence[Diagnos
         if isinstance(scalar.value, bool) and yaml_tree.is_word_for_boolean(scalar.text):
             hint = f"write {str(scalar.value).lower()}"
             message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as text"
-            yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
+            yield scalar.place.diagnose(message, "ambiguous-value", hint, "warning")
         elif isinstance(scalar.value, str) and yaml_tree.is_number_elsewhere(scalar.text):
             hint = f'quote it: "{cut(scalar.text)}", or write {yaml_tree.spell_number(scalar.text)}'
             message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as a number"
-            yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
+            yield scalar.place.diagnose(message, "ambiguous-value", hint, "warning")
 
 
 def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> str:
@@ -344,7 +344,7 @@ def _spec_error(diagnostics: Iterable[Diagnostic]) -> SpecError:
         rest = len(found) - _MOST_DIAGNOSTICS
         last = found[_MOST_DIAGNOSTICS]
         found = found[:_MOST_DIAGNOSTICS]
-        found.append(Diagnostic(last.path, last.position, f"{rest} more errors follow", "more"))
+        found.append(Diagnostic(last.path, last.position, f"{rest} more errors follow", "more-errors"))
     return SpecError(found)
 
 

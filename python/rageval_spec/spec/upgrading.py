@@ -85,7 +85,7 @@ def _read(name: str, text: str) -> tuple[Any, list[FormerKey]]:
     root, diagnostics = read_yaml(SourceText(name, text.removeprefix(_BOM)))
     if not isinstance(root, YamlMapping):
         place = SourceText(name, text).place(0)
-        raise SpecError(diagnostics or [place.diagnose("a spec is a mapping of keys", "type")])
+        raise SpecError(diagnostics or [place.diagnose("a spec is a mapping of keys", "wrong-type")])
     former, errors = adopt_former_keys(root)
     if diagnostics or errors:
         raise SpecError([*diagnostics, *errors])

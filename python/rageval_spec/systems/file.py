@@ -162,7 +162,7 @@ class File(System[FileNode]):
                 yield FileFault(file.key, error.finding, error.hint)
                 continue
             except DataError as error:
-                yield FileFault(file.key, str(error), code="data")
+                yield FileFault(file.key, str(error), code="unreadable-data")
                 continue
             faults = [*find_absent(("columns",), self.node.columns, present, file.path.name)]
             if present is not None and not faults and self.node.holds == "auto":

@@ -165,7 +165,9 @@ class HttpSystem(TemplateSystem[HttpSystemNode]):
         if MESSAGES in (list_columns() or ()) and not self.variables & {MESSAGES, "history", "query_id"}:
             message = "the questions have conversations, but the request sends only the last turn of each"
             hint = "add '{{ messages }}' or '{{ history }}' to the body"
-            yield FileFault(("url",) if self.node.body is None else ("body",), message, hint, severity="warning")
+            yield FileFault(
+                ("url",) if self.node.body is None else ("body",), message, hint, "unknown-variable", "warning"
+            )
 
     def ask(self, told: Variables) -> Received:
         endpoint = self._open()

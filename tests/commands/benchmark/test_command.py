@@ -73,8 +73,9 @@ def test_a_wrong_command_line_exits_with_2_and_every_diagnostic() -> None:
     result = invoke("fruit", "--system", "bm26", "--system", "dense:miniml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        "--system:1:1: unknown system 'bm26'; did you mean 'bm25'?\n  bm26\n  ^^^^\n"
-        "--system:2:7: there is no model 'miniml'; did you mean 'minilm'?\n  dense:miniml\n        ^^^^^^\n"
+        "--system:1:1: unknown system 'bm26'; did you mean 'bm25'? [invalid-argument]\n  bm26\n  ^^^^\n"
+        "--system:2:7: there is no model 'miniml'; did you mean 'minilm'?"
+        " [invalid-argument]\n  dense:miniml\n        ^^^^^^\n"
     )
     result = invoke("fruti", "--system", "bm25")
     assert "DATASET:1:1: there is no folder 'fruti'; did you mean 'fruit'?" in result.stderr

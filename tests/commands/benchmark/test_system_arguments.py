@@ -220,28 +220,29 @@ def test_wrong_systems_are_explained(arguments: list[str], message: str) -> None
 @pytest.mark.usefixtures("fruit")
 def test_a_message_points_into_the_argument() -> None:
     assert complaints("bm25", "dense:miniml") == [
-        "--system:2:7: there is no model 'miniml'; did you mean 'minilm'?\n  dense:miniml\n        ^^^^^^"
+        "--system:2:7: there is no model 'miniml'; did you mean 'minilm'?"
+        " [invalid-argument]\n  dense:miniml\n        ^^^^^^"
     ]
 
 
 @pytest.mark.usefixtures("fruit")
 def test_wrong_metrics_are_explained() -> None:
     assert first_lines("bm25", metrics=("rr", "ncdg@10")) == [
-        "--metric:2:1: unknown measure 'ncdg@10'; did you mean 'ndcg@10'?"
+        "--metric:2:1: unknown measure 'ncdg@10'; did you mean 'ndcg@10'? [unknown-metric]"
     ]
 
 
 @pytest.mark.usefixtures("fruit")
 def test_wrong_overrides_are_explained() -> None:
     assert first_lines("bm25", overrides=("systems.bm52.k1=1",)) == [
-        "--set:1:9: there is no 'bm52' under systems; did you mean 'bm25'?"
+        "--set:1:9: there is no 'bm52' under systems; did you mean 'bm25'? [invalid-argument]"
     ]
 
 
 @pytest.mark.usefixtures("fruit")
 def test_a_wrong_split_is_explained() -> None:
     assert first_lines("bm25", split="dev") == [
-        "--split:1:1: there is no file 'data/qrels/dev.tsv'; the splits there are: test"
+        "--split:1:1: there is no file 'data/qrels/dev.tsv'; the splits there are: test [missing-file]"
     ]
 
 
@@ -249,19 +250,20 @@ def test_wrong_folders_are_explained(fruit: Path) -> None:
     (fruit / "docs").mkdir()
     write_collection(fruit / "deep")
     assert complaints("bm25", datasets=("data", "dta")) == [
-        "DATASET:2:1: there is no folder 'dta'; did you mean 'data'?\n  dta\n  ^^^"
+        "DATASET:2:1: there is no folder 'dta'; did you mean 'data'? [missing-file]\n  dta\n  ^^^"
     ]
     assert first_lines("bm25", datasets=("x=docs", "deep", "data", "deep/data", "/", "")) == [
         "DATASET:1:3: 'docs' is not a BEIR folder: it has no folder 'qrels'; "
-        "a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv",
-        "DATASET:2:1: 'deep' is not a BEIR folder; name the BEIR folders in it: data",
-        "DATASET:4:1: another dataset is already named 'data'; give this one another name: NAME=deep/data",
-        "DATASET:5:1: the folder has no name; give the dataset a name: NAME=/",
-        "DATASET:6:1: the folder has no name; give the dataset a name: NAME=",
+        "a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv [invalid-argument]",
+        "DATASET:2:1: 'deep' is not a BEIR folder; name the BEIR folders in it: data [invalid-argument]",
+        "DATASET:4:1: another dataset is already named 'data'; give this one another name: NAME=deep/data"
+        " [invalid-argument]",
+        "DATASET:5:1: the folder has no name; give the dataset a name: NAME=/ [invalid-argument]",
+        "DATASET:6:1: the folder has no name; give the dataset a name: NAME= [invalid-argument]",
     ]
     (fruit / "data").rename(fruit / "what?")
     assert first_lines("bm25", datasets=("what?",)) == [
-        "DATASET:1:1: 'what?' is not a valid name for a dataset; give the dataset a name: NAME=what?"
+        "DATASET:1:1: 'what?' is not a valid name for a dataset; give the dataset a name: NAME=what? [invalid-argument]"
     ]
 
 

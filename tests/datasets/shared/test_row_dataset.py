@@ -202,5 +202,5 @@ def test_a_column_called_vars_is_a_column_of_a_table(tmp_path: Path) -> None:
 def test_a_table_whose_rows_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('id,question,lang\n1,"why\n')
     (fault,) = build_dataset("csv", tmp_path, path="a.csv").check_files()
-    assert (fault.key, fault.code) == (("path",), "data")
+    assert (fault.key, fault.code) == (("path",), "unreadable-data")
     assert fault.message.endswith("a.csv:2: not CSV: a quote is never closed")

@@ -149,7 +149,8 @@ def test_a_cluster_column_that_no_question_has(tmp_path: Path) -> None:
 def test_a_kind_of_production_without_questions_is_an_error_before_anything_is_asked(tmp_path: Path) -> None:
     found = faults(tmp_path, mix="kind,share\neasy,0.6\nhrad,0.4\n", weights="mix.csv")
     assert found.startswith(
-        "mix.csv:3:1: no question of 'golden' is kind=hrad, which is 40% of production; did you mean 'kind=hard'?\n"
+        "mix.csv:3:1: no question of 'golden' is kind=hrad, which is 40% of production; did you mean 'kind=hard'?"
+        " [wrong-weights]\n"
         "  hrad,0.4\n  ^^^^"
     )
     assert not (tmp_path / "out").exists()

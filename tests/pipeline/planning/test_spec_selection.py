@@ -92,7 +92,7 @@ def test_models_and_judges_of_selected_metrics_are_kept() -> None:
 
 def test_a_model_that_nothing_names_is_removed() -> None:
     spec = loads(SPEC + "name: named\n", overrides=["systems.e5={use: sparse}"], environment={}, check_files=False)
-    assert [warning.code for warning in spec.warnings] == ["unused"]
+    assert [warning.code for warning in spec.warnings] == ["unused-block"]
     assert "e5" in spec.models
     assert "e5" not in select(spec, ())[0].models
 

@@ -118,7 +118,7 @@ def test_secrets_are_refused_in_keys_that_reports_show() -> None:
     node, diagnostics = validate(CheckedBlock(root, root.place, Outer), Outer, {f"{MARK}hidden": "s3cret"})
     assert node is not None
     (fault,) = diagnostics
-    assert (fault.code, fault.position.column) == ("secret", 8)
+    assert (fault.code, fault.position.column) == ("misplaced-secret", 8)
     assert "s3cret" not in str(fault)
 
 

@@ -167,63 +167,71 @@ def read(gate: str) -> None:
         (
             "{metric: faithfulness, min: 7}",
             "min",
-            "'faithfulness' is never 7 or more: its values are between 0 and 1; for 7% write 0.07",
+            "'faithfulness' is never 7 or more: its values are between 0 and 1; for 7% write 0.07 [wrong-gate]",
         ),
         (
             "{metric: faithfulness, min: 0.5, target: 85}",
             "target",
-            "'faithfulness' is never 85 or more: its values are between 0 and 1; for 85% write 0.85",
+            "'faithfulness' is never 85 or more: its values are between 0 and 1; for 85% write 0.85 [wrong-gate]",
         ),
         (
             "{metric: error_rate, max: 5}",
             "max",
             "'error_rate' is never above 5, so the gate can never fail: its values are between 0 and 1; "
-            "for 5% write 0.05",
+            "for 5% write 0.05 [wrong-gate]",
         ),
         (
             "{metric: error_rate, target: -1}",
             "target",
-            "'error_rate' is never -1 or less: its values are between 0 and 1",
+            "'error_rate' is never -1 or less: its values are between 0 and 1 [wrong-gate]",
         ),
-        ("{metric: ndcg@10, max: -0.1}", "max", "'ndcg@10' is never -0.1 or less: its values are between 0 and 1"),
-        ("{metric: latency@p95, max: -3}", "max", "'latency@p95' is never -3 or less: its values are 0 or more"),
+        (
+            "{metric: ndcg@10, max: -0.1}",
+            "max",
+            "'ndcg@10' is never -0.1 or less: its values are between 0 and 1 [wrong-gate]",
+        ),
+        (
+            "{metric: latency@p95, max: -3}",
+            "max",
+            "'latency@p95' is never -3 or less: its values are 0 or more [wrong-gate]",
+        ),
         (
             "{metric: ndcg@10, baseline: main, max_drop: 2}",
             "max_drop",
             "'ndcg@10' never drops by more than 2: its values are between 0 and 1; for 2% write 0.02; "
-            "for 2% of the baseline's number write 2%",
+            "for 2% of the baseline's number write 2% [wrong-gate]",
         ),
         (
             "{metric: ndcg@10, baseline: main, max_drop: 150%}",
             "max_drop",
-            "'ndcg@10' never drops by more than 100%: its values are between 0 and 1",
+            "'ndcg@10' never drops by more than 100%: its values are between 0 and 1 [wrong-gate]",
         ),
         (
             "{metric: ndcg@10, baseline: main, severities: {low: 5%, high: 7}}",
             "high",
             "'ndcg@10' never drops by more than 7: its values are between 0 and 1; for 7% write 0.07; "
-            "for 7% of the baseline's number write 7%",
+            "for 7% of the baseline's number write 7% [wrong-gate]",
         ),
         (
             "{metric: ndcg@10, min: -0.1}",
             "min",
-            "'ndcg@10' is never below -0.1, so the gate can never fail: its values are between 0 and 1",
+            "'ndcg@10' is never below -0.1, so the gate can never fail: its values are between 0 and 1 [wrong-gate]",
         ),
         (
             "{metric: ndcg@10, target: -0.1}",
             "target",
-            "'ndcg@10' is never below -0.1, so the gate can never warn: its values are between 0 and 1",
+            "'ndcg@10' is never below -0.1, so the gate can never warn: its values are between 0 and 1 [wrong-gate]",
         ),
         (
             "{metric: error_rate, target: 3}",
             "target",
             "'error_rate' is never above 3, so the gate can never warn: its values are between 0 and 1; "
-            "for 3% write 0.03",
+            "for 3% write 0.03 [wrong-gate]",
         ),
         (
             "{metric: num_ret, baseline: main}",
             "baseline",
-            "'num_ret' is a count, so it cannot be compared with a baseline; use 'min' or 'max'",
+            "'num_ret' is a count, so it cannot be compared with a baseline; use 'min' or 'max' [wrong-gate]",
         ),
     ],
 )
@@ -285,7 +293,7 @@ def test_only_shares_are_shown_as_percentages(metric: str, reason: str) -> None:
     with pytest.raises(SpecError) as caught:
         loads(SHOWN % metric, check_files=False)
     told = [str(fault).splitlines()[0] for fault in caught.value.diagnostics]
-    hint = "remove 'show_as'; only a metric whose values are from 0 to 1 can have it"
+    hint = "remove 'show_as'; only a metric whose values are from 0 to 1 can have it [wrong-value]"
     assert any(line.endswith(f"{reason}; {hint}") for line in told), told
     assert all("show_as" not in line or reason in line for line in told)
 

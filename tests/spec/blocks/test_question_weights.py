@@ -57,7 +57,7 @@ def test_a_spec_without_these_keys_has_no_design_and_keeps_its_digest() -> None:
     [
         (
             "cluster: {goldn: source}",
-            "spec.yaml:8:11: the spec has no dataset 'goldn'; did you mean 'golden'?\n"
+            "spec.yaml:8:11: the spec has no dataset 'goldn'; did you mean 'golden'? [wrong-weights]\n"
             "  cluster: {goldn: source}\n            ^^^^^",
         ),
         ("cluster: {}", "spec.yaml:8:1: 'cluster' names no dataset"),
@@ -69,12 +69,13 @@ def test_a_spec_without_these_keys_has_no_design_and_keeps_its_digest() -> None:
         (
             "cluster: source\nstopping: {first: 10}",
             "spec.yaml:9:1: 'stopping' cannot be combined with 'cluster'; "
-            "it decides by questions that are drawn one by one and all count the same; remove one of the two",
+            "it decides by questions that are drawn one by one and all count the same; remove one of the two"
+            " [wrong-weights]",
         ),
-        ("cluster: [source]", "spec.yaml:8:1: expected text or a mapping, found a list"),
+        ("cluster: [source]", "spec.yaml:8:1: expected text or a mapping, found a list [wrong-type]"),
         ("cluster: 3", "spec.yaml:8:10: expected text or a mapping, found the number 3; quote it"),
-        ('cluster: ""', "spec.yaml:8:1: 'cluster' must not be empty"),
-        ("clusters: source", "did you mean 'cluster'?"),
+        ('cluster: ""', "spec.yaml:8:1: 'cluster' must not be empty [out-of-bounds]"),
+        ("clusters: source", "did you mean 'cluster'? [unknown-key]"),
     ],
 )
 def test_what_is_wrong_is_shown_at_its_place(text: str, message: str) -> None:

@@ -158,8 +158,8 @@ def test_only_rerankers_in_cycles_are_reported(targets: list[str]) -> None:
 def test_unused_models_and_judges_draw_a_warning() -> None:
     warnings = load(ONNX, "j: {use: binary, model: minilm}").warnings
     assert [(d.code, d.severity, d.message) for d in warnings] == [
-        ("unused", "warning", "no system, judge or metric names the model 'e5'"),
-        ("unused", "warning", "no judge or metric names the judge 'j'"),
+        ("unused-block", "warning", "no system, judge or metric names the model 'e5'"),
+        ("unused-block", "warning", "no judge or metric names the judge 'j'"),
     ]
 
 
@@ -188,7 +188,7 @@ def test_a_secret_is_not_a_name() -> None:
     with pytest.raises(SpecError) as caught:
         loads(text, environment={"KEY": "hunter2"}, check_files=False)
     (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == "secret"
+    assert diagnostic.code == "misplaced-secret"
     assert "hunter2" not in str(diagnostic)
 
 

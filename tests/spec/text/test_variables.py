@@ -97,9 +97,9 @@ KEY = "sk-proj-abcdef0123456789abcdef"
 def test_a_literal_key_draws_a_warning_that_says_what_to_write_without_showing_the_key() -> None:
     (warning,) = loads(SPEC.format(url="http://host/x", key=KEY), check_files=False).warnings
     assert "this looks like a key or token, and is written in plain text" in str(warning)
-    assert "write ${secret:NAME}" in str(warning)
+    assert "write ${secret:NAME} [plain-credential]" in str(warning)
     assert KEY not in str(warning)
-    assert (warning.position.line, warning.code) == (3, "credential")
+    assert (warning.position.line, warning.code) == (3, "plain-credential")
 
 
 def test_a_key_in_a_url_draws_a_warning_that_says_where_it_belongs() -> None:

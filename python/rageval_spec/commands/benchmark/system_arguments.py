@@ -113,12 +113,12 @@ def _read_datasets(arguments: Sequence[str], split: str | None, blocks: _Blocks)
         path = argument.place(len(argument.text) - len(folder), max(1, len(argument.text)))
         if not re.fullmatch(NAME_PATTERN, name):
             message = f"{quote(name)} is not a valid name for a dataset" if name else "the folder has no name"
-            yield place.diagnose(message, "command-line", f"give the dataset a name: NAME={folder}")
+            yield place.diagnose(message, "invalid-argument", f"give the dataset a name: NAME={folder}")
         elif name in blocks:
             message = f"another dataset is already named {quote(name)}"
-            yield place.diagnose(message, "command-line", f"give this one another name: NAME={argument.text}")
+            yield place.diagnose(message, "invalid-argument", f"give this one another name: NAME={argument.text}")
         elif fault := _find_fault(expand_home(folder)):
-            yield path.diagnose(f"{quote(folder)} is not a BEIR folder{fault[0]}", "command-line", fault[1])
+            yield path.diagnose(f"{quote(folder)} is not a BEIR folder{fault[0]}", "invalid-argument", fault[1])
         else:
             keys: dict[str, yaml_tree.YamlNode] = {"use": _write(place, "beir"), "path": _write(path, folder)}
             if split is not None:
@@ -153,17 +153,17 @@ def _read_systems(arguments: Sequence[str], blocks: _Blocks, models: _Blocks) ->
         if word not in words:
             hint = suggest(word, words) or f"the systems are {', '.join(words)}"
             message = f"unknown system {quote(word)}" if word else "the name of a system is missing"
-            yield place.diagnose(message, "command-line", hint)
+            yield place.diagnose(message, "invalid-argument", hint)
             continue
         node_type = registry.load("systems", word).node_type
         takes, reads = find_reference(node_type, "models"), find_reference(node_type, "systems")
         if separator and takes is None:
             hint = f"for other settings, write --set systems.{word}.KEY=VALUE"
-            yield target.diagnose(f"{word} takes no model", "command-line", hint)
+            yield target.diagnose(f"{word} takes no model", "invalid-argument", hint)
             continue
         model = model if separator or takes is None else takes.default or ""
         if takes is not None and (fault := _find_model_fault(model)):
-            yield (target if separator else place).diagnose(fault[0], "command-line", fault[1])
+            yield (target if separator else place).diagnose(fault[0], "invalid-argument", fault[1])
             continue
         keys: dict[str, yaml_tree.YamlNode] = {"use": _write(place, word)}
         if takes is not None:
@@ -173,14 +173,14 @@ def _read_systems(arguments: Sequence[str], blocks: _Blocks, models: _Blocks) ->
             if len(others) < (2 if reads.many else 1):
                 what = "at least two systems" if reads.many else "a system"
                 hint = f"write {what} before it: --system bm25 --system dense:{_EMBEDDED} --system {argument.text}"
-                yield place.diagnose(f"{word} needs {what} that it reads", "command-line", hint)
+                yield place.diagnose(f"{word} needs {what} that it reads", "invalid-argument", hint)
                 continue
             named: list[yaml_tree.YamlNode] = [_write(place, name) for name in others]
             keys[reads.key] = yaml_tree.YamlSequence(place, named) if reads.many else named[0]
         name = f"{word}-{describe_model(model)}" if takes is not None else word
         if name in blocks:
             hint = "remove one of them, or write a spec: --spec prints one to begin with"
-            yield place.diagnose(f"the system {quote(name)} is listed twice", "command-line", hint)
+            yield place.diagnose(f"the system {quote(name)} is listed twice", "invalid-argument", hint)
             continue
         blocks[name] = yaml_tree.YamlEntry(place, _block(place, keys))
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rageval_spec import signals
 from rageval_spec.commands import console
-from rageval_spec.commands.results_argument import find_places, is_results, is_spec
 from rageval_spec.errors import PASSED, UsageError, expand_home
 
 if TYPE_CHECKING:
-    from rageval_spec.local_view.application import Address
+    from rageval_spec.local_view.application import Address, Asked, Reply
     from rageval_spec.local_view.record_catalog import RecordCatalog
 
 _ENDED = "every label that the page called saved is in its file"
@@ -26,8 +27,8 @@ _ENDED = "every label that the page called saved is in its file"
 @click.option(
     "--labels", type=click.Path(path_type=Path), metavar="FILE", help="The file of labels.  [default: labels.csv]"
 )
-@click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
-def view(path: str | None, port: int, labels: Path | None, opens: bool) -> int:
+@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
+def view(path: str | None, port: int, labels: Path | None, no_open: bool) -> int:
     """Look at records in a browser, side by side, and label answers.
 
     PATH is a folder with evaluations, a spec or a results folder; by default the current folder. Only this machine
@@ -42,8 +43,7 @@ def view(path: str | None, port: int, labels: Path | None, opens: bool) -> int:
 
     from rageval_spec.local_view.application import make_view_app
 
-    catalog, folder = find_catalog(path)
-    spec = expand_home(path) if path is not None and is_spec(path) else None
+    catalog, folder, spec = find_catalog(path)
     token = secrets.token_urlsafe(24)
     with (
         tempfile.TemporaryDirectory(prefix="rageval-view-", ignore_cleanup_errors=True) as kept,
@@ -55,15 +55,45 @@ def view(path: str | None, port: int, labels: Path | None, opens: bool) -> int:
         server = Server(app, "127.0.0.1", port)
         address = f"{server.url}/?token={token}"
         console.tell(f"the view is at {address}; Ctrl-C ends this")
-        if opens:
+        if not no_open:
             import webbrowser
 
-            webbrowser.open(address)
+            from rageval_spec.commands.demo.command import has_browser
+
+            if has_browser():
+                webbrowser.open(address)
         try:
             Event().wait()
         finally:
             server.close()
     return PASSED
+
+
+_PLACES = {
+    "rageval_spec.local_view.record_pages:RecordPages": {
+        "/": "show_list",
+        "/record/{record}/": "show_report",
+        "/record/{record}/parts/{name}.js": "send_part",
+        "/trends": "show_trends",
+        "/favicon.ico": "send_icon",
+    },
+    "rageval_spec.commands.view.comparison_page:ComparisonPage": {"/compare": "show"},
+    "rageval_spec.commands.view.labelling_page:LabellingPage": {
+        "/label": "show_choice",
+        "/label/{record}": "show",
+        "/label/{record}/opinion": "tell_opinion",
+        "/label/{record}/standing": "tell_standing",
+        "/label/{record}/save": "save",
+    },
+    "rageval_spec.local_view.judging_page:JudgingPage": {
+        "/judge/{record}": "show",
+        "/judge/{record}/plan": "plan",
+        "/judge/{record}/run": "judge",
+        "/judge/{record}/keep": "keep",
+    },
+}
+"""The methods that answer, by path and by the class that has them, which is imported when a page of it is opened."""
+_ACTIONS = ("save", "plan", "judge", "keep")
 
 
 def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path, spec: Path | None) -> list[Address]:
@@ -75,24 +105,35 @@ def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path, spec: Path 
         labels: the file of labels, which need not exist.
         spec: the spec by which questions are judged again, if it is known.
     """
-    from rageval_spec.commands.view.comparison_page import ComparisonPage
-    from rageval_spec.commands.view.labelling_page import LabellingPage
-    from rageval_spec.local_view.judging_page import JudgingPage
-    from rageval_spec.local_view.record_pages import RecordPages
+    from rageval_spec.local_view.application import Address
 
-    pages = (
-        RecordPages(catalog, kept),
-        ComparisonPage(catalog),
-        LabellingPage(catalog, labels),
-        JudgingPage(catalog, spec),
-    )
-    return [address for page in pages for address in page.list_addresses()]
+    given = {"RecordPages": (kept,), "ComparisonPage": (), "LabellingPage": (labels,), "JudgingPage": (spec,)}
+
+    making = Lock()
+
+    @cache
+    def make(place: str) -> Any:
+        module, _, name = place.partition(":")
+        return getattr(import_module(module), name)(catalog, *given[name])
+
+    def answer(place: str, method: str, asked: Asked) -> Reply:
+        with making:  # one object has the pages and the actions of a class
+            page = make(place)
+        found: Reply = getattr(page, method)(asked)
+        return found
+
+    return [
+        Address(path, partial(answer, place, method), method in _ACTIONS)
+        for place, methods in _PLACES.items()
+        for path, method in methods.items()
+    ]
 
 
-def find_catalog(path: str | None) -> tuple[RecordCatalog, Path]:
-    """The records that a path means, and the folder in which the labels are looked for."""
+def find_catalog(path: str | None) -> tuple[RecordCatalog, Path, Path | None]:
+    """The records that a path means, the folder in which the labels are looked for, and the spec if the path is one."""
     from dataclasses import replace
 
+    from rageval_spec.commands.results_argument import find_places, is_results, is_spec
     from rageval_spec.history.database import FILE, exists
     from rageval_spec.history.evaluation_lookup import SearchPlaces
     from rageval_spec.history.saved_evaluations import FOLDER
@@ -101,22 +142,23 @@ def find_catalog(path: str | None) -> tuple[RecordCatalog, Path]:
 
     here = find_places()
     if path is None:
-        return RecordCatalog(here, _list_results(Path())), Path()
+        return RecordCatalog(here, _list_results(Path())), Path(), None
     if is_spec(path):
         from rageval_spec.spec import load
 
         spec = load(expand_home(path))
-        return RecordCatalog(SearchPlaces.of(spec), [Path(RESULTS_FOLDER), *_list_results(spec.folder)]), spec.folder
+        folders = [Path(RESULTS_FOLDER), *_list_results(spec.folder)]
+        return RecordCatalog(SearchPlaces.of(spec), folders), spec.folder, expand_home(path)
     place = expand_home(path)
     if is_results(path):
         folder = place if place.is_dir() else place.parent
         beside = folder.resolve().parent
         own = replace(here, labels=beside / FOLDER, database=beside / FILE, folder=beside)
-        return RecordCatalog(own if own.labels.is_dir() or exists(own.database) else here, [folder]), beside
+        return RecordCatalog(own if own.labels.is_dir() or exists(own.database) else here, [folder]), beside, None
     if not place.is_dir():
         raise UsageError(f"{path} is not a folder, a spec or a results folder; name one, or leave it out")
     places = SearchPlaces(place / FOLDER, place / FILE, place)
-    return RecordCatalog(places, _list_results(place)), place
+    return RecordCatalog(places, _list_results(place)), place, None
 
 
 def _list_results(folder: Path) -> list[Path]:

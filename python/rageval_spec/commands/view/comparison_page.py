@@ -12,7 +12,7 @@ from rageval_spec.dataclass import dataclass
 from rageval_spec.drawing.question_order import Filter
 from rageval_spec.drawing.view import Block, Details, Inline, Line, Span, tabulate, write_html
 from rageval_spec.errors import RagevalError
-from rageval_spec.local_view.application import Address, Asked, Reply, write_framed
+from rageval_spec.local_view.application import Asked, Reply, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.local_view.record_pages import escape, link_question, read_page
 from rageval_spec.wording import count_noun, find_format, format_mean
@@ -40,10 +40,6 @@ class ComparisonPage:
     def __init__(self, catalog: RecordCatalog) -> None:
         """The records of a catalog."""
         self._catalog = catalog
-
-    def list_addresses(self) -> list[Address]:
-        """Where the page is."""
-        return [Address("/compare", self.show)]
 
     def show(self, asked: Asked) -> Reply:
         """Numbers, then the questions that flipped, then what else differs."""

@@ -12,7 +12,7 @@ from rageval_spec.commands.review.forms import make_criteria
 from rageval_spec.data.labels import Label
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.http_server import Refusal
-from rageval_spec.local_view.application import Address, Asked, Reply, add_links, read_own, reply_json, write_framed
+from rageval_spec.local_view.application import Asked, Reply, add_links, read_own, reply_json, write_framed
 from rageval_spec.local_view.label_file import ConflictError, LabelFile
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.local_view.record_pages import escape
@@ -48,16 +48,6 @@ class LabellingPage:
         self._catalog = catalog
         self._file = LabelFile(path)
         self._open: _Work | None = None
-
-    def list_addresses(self) -> list[Address]:
-        """Where the page is, and what it calls."""
-        return [
-            Address("/label", self.show_choice),
-            Address("/label/{record}", self.show),
-            Address("/label/{record}/opinion", self.tell_opinion),
-            Address("/label/{record}/standing", self.tell_standing),
-            Address("/label/{record}/save", self.save, is_action=True),
-        ]
 
     def show_choice(self, asked: Asked) -> Reply:  # noqa: ARG002 - as all pages
         """The records whose answers can be labelled."""

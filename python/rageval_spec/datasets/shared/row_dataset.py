@@ -84,7 +84,7 @@ class FileDataset(Dataset[N]):
                 yield FileFault((key,), error.finding, error.hint)
                 continue
             except DataError as error:
-                yield FileFault((key,), str(error), code="data")
+                yield FileFault((key,), str(error), code="unreadable-data")
                 continue
             if present is not None:
                 yield from self.check_columns(key, file, present)
@@ -373,7 +373,7 @@ class RowDataset(FileDataset[R]):
                 if twice is not None:
                     yield FileFault((key,), twice, "give each query its own id")
         except DataError as error:
-            yield FileFault(("path",), str(error), code="data")
+            yield FileFault(("path",), str(error), code="unreadable-data")
 
     def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
         """Also guess the columns of a file without known names."""

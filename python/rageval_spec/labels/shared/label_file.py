@@ -85,7 +85,7 @@ class FileLabels(Labels[N]):
         try:
             self.read()
         except DataError as error:
-            yield FileFault(("path",), str(error), code="labels")
+            yield FileFault(("path",), str(error), code="unusable-labels")
 
     @property
     def columns(self) -> dict[str, str]:

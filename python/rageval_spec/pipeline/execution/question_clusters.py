@@ -246,7 +246,7 @@ class _Finder:
 
     def _fault(self, key: str, message: str, hint: str | None = None) -> None:
         path = find_key(self.spec.places, key, self.dataset)
-        self.faults.append(self.spec.diagnose(path, message, "design", hint))
+        self.faults.append(self.spec.diagnose(path, message, "wrong-weights", hint))
 
     def _hint(self, key: str, column: str) -> str:
         """What to write in place of a column that no question has."""

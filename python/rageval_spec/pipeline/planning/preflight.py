@@ -72,7 +72,9 @@ def check_wiring(spec: Spec, parts: SpecPlugins, *, asks_questions: bool = True)
     With `asks_questions`, the questions of its datasets are evaluated, which must then have what metrics need.
     """
     faults = [*_find_faults(spec, parts)]
-    is_unclear = any(fault.severity == "error" and fault.code in ("columns", "data") for fault in faults)
+    is_unclear = any(
+        fault.severity == "error" and fault.code in ("unclear-columns", "unreadable-data") for fault in faults
+    )
     if asks_questions and not is_unclear:
         faults += [*_find_unmet_needs(spec, parts), *_find_own_answers(spec, parts)]
     diagnostics = sorted(faults, key=lambda fault: (fault.path, fault.position, fault.message))
@@ -88,7 +90,7 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
         except RagevalError as error:
             fault = str(error)
         if fault is not None:
-            yield spec.diagnose(path, fault, "wiring")
+            yield spec.diagnose(path, fault, "incompatible-parts")
         yield from (_diagnose(spec, path, found) for found in plugin.check_files())
     list_columns = cache(partial(_list_all_columns, parts))
     for section, plugins in (("systems", parts.systems), ("judges", parts.judges)):
@@ -129,7 +131,7 @@ def _find_unused_calibrations(spec: Spec, parts: SpecPlugins) -> Iterator[Diagno
         if all(metrics):
             made = list_names(sorted({entry.metric for entry in calibrated[judge].entries.values()}))
             message = f"the calibration was made for {made}, but here '{judge}' judges {list_names(metrics)}"
-            yield spec.diagnose(("judges", judge, "calibration"), message, "calibration")
+            yield spec.diagnose(("judges", judge, "calibration"), message, "unusable-calibration")
 
 
 def _find_self_judging(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
@@ -206,7 +208,7 @@ def _find_unanswered(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
         if isinstance(metric, AnswerMetric) and not (is_asked and "answer" not in metric.needs):
             message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
-            yield spec.diagnose(("metrics", index), message, "wiring", hint)
+            yield spec.diagnose(("metrics", index), message, "incompatible-parts", hint)
 
 
 _OF_QUESTIONS: Mapping[Part, str] = {
@@ -238,7 +240,7 @@ def _find_unmet_needs(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
         if lacking is not None:
             has = "has any" if lacking in ("relevant", "reference_contexts") else "has one"
             message = f"{name} needs {_OF_QUESTIONS[lacking]}, and no question {whose} {has}"
-            yield spec.diagnose(("metrics", index), message, "columns", _advise_need(parts, lacking))
+            yield spec.diagnose(("metrics", index), message, "unclear-columns", _advise_need(parts, lacking))
 
 
 def _list_needs(metric: Metric[Any]) -> list[Part]:
@@ -283,7 +285,7 @@ def _find_own_answers(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
                         "name the column of the gold answers in 'columns.reference' of the dataset, or the column of "
                         "the answers in 'columns.answer' of the system"
                     )
-                    yield spec.diagnose(("systems", name), message, "columns", hint)
+                    yield spec.diagnose(("systems", name), message, "unclear-columns", hint)
 
 
 def _find_asked_sources(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
@@ -297,7 +299,7 @@ def _find_asked_sources(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             if asked.can_answer and asked.can_be_asked:
                 message = f"'{name}' reads the run of '{source}', which is asked and gives no run that can be kept"
                 hint = f"evaluate '{source}' by itself, or save its ranking in a file and name it with use: file"
-                yield spec.diagnose(("systems", name), message, "wiring", hint)
+                yield spec.diagnose(("systems", name), message, "incompatible-parts", hint)
 
 
 def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
@@ -318,7 +320,7 @@ def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic
             if column not in known:
                 whose = f"the questions of '{of}' have no" if of else "no dataset has a"
                 hint = suggest(column, [*known, *others]) or _describe_columns(known, others)
-                yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
+                yield spec.diagnose(path, f"{whose} column {column!r}", "unclear-columns", hint)
     recorded = _gather(system.list_answer_columns for system in parts.systems.values()) if of_answers else None
     if recorded is None:
         return
@@ -327,7 +329,7 @@ def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic
         if column not in every and column.partition(".")[0] not in every:
             whose = "neither the questions nor the recorded answers have a" if recorded else "the questions have no"
             hint = suggest(column, every) or _describe_columns(every, ())
-            yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
+            yield spec.diagnose(path, f"{whose} column {column!r}", "unclear-columns", hint)
 
 
 def _gather(listings: Iterable[Callable[[], Sequence[str] | None]]) -> list[str] | None:
@@ -393,7 +395,7 @@ def _find_unknown_design_columns(
                 if key == WEIGHTS:
                     found[mixes[name].diagnose_header(column, message, hint)] = None
                 else:
-                    found[spec.diagnose(find_key(spec.places, key, name), message, "columns", hint)] = None
+                    found[spec.diagnose(find_key(spec.places, key, name), message, "unclear-columns", hint)] = None
         if name in mixes and SLICE in mixes[name].columns and not spec.slices:
             message = "the column 'slice' names slices, but the spec has no 'slices:'"
             found[mixes[name].diagnose_header(SLICE, message, "add them, or name a column of the questions")] = None
@@ -461,7 +463,7 @@ def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             with suppress(DataError, OSError):  # `check_files` reports it
                 found = _find_fault(source.read(), metric, name, source.scale, parts)
         if found is not None:
-            yield spec.diagnose(path, found[0], "labels", found[1])
+            yield spec.diagnose(path, found[0], "unusable-labels", found[1])
 
 
 def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str] | None:

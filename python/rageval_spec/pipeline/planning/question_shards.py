@@ -64,14 +64,16 @@ def _find_faults(spec: Spec, shard: Shard) -> Iterator[Diagnostic]:
     if spec.stopping is not None:
         message = "'stopping' cannot be combined with --shard"
         hint = "no shard sees the questions of the others; remove 'stopping', or run without --shard"
-        yield spec.diagnose(("stopping",), message, "shard", hint)
+        yield spec.diagnose(("stopping",), message, "wrong-shard", hint)
     written = spec.limits.max_calls
     limits = {"systems": written.systems, "models": written.models} if isinstance(written, CallsNode) else {"": written}
     for whom, most in limits.items():
         if most is not None and 0 < most < shard.total:
             path: KeyPath = ("limits", "max_calls", *([whom] if whom else []))
             message = f"{count_noun(most, 'call')} cannot be shared by {shard.total} shards"
-            yield spec.diagnose(path, message, "shard", f"allow at least {shard.total} calls, or use fewer shards")
+            yield spec.diagnose(
+                path, message, "wrong-shard", f"allow at least {shard.total} calls, or use fewer shards"
+            )
 
 
 def connect(keys: Mapping[str, Sequence[Hashable]]) -> list[list[str]]:

@@ -22,7 +22,7 @@ def resolve_bands(checked: CheckedSpec, places: Places) -> tuple[dict[str, BandS
         if found or not known_as:
             return found, []
         message = f"the scale {quote(bands)} covers none of the spec's metrics"
-        return {}, [places.diagnose(("bands",), message, "value", f"it covers {', '.join(SCALES[bands])}")]
+        return {}, [places.diagnose(("bands",), message, "wrong-value", f"it covers {', '.join(SCALES[bands])}")]
     scales: dict[str, BandScale] = {}
     diagnostics: list[Diagnostic] = []
     for name, wanted in bands.items():
@@ -30,21 +30,21 @@ def resolve_bands(checked: CheckedSpec, places: Places) -> tuple[dict[str, BandS
         if name not in known_as:
             if "metrics" not in checked.incomplete:
                 hint = suggest(name, [*known_as]) or list_hint([*known_as])
-                diagnostics.append(place.diagnose(f"the spec has no metric {quote(name)}", "dangling", hint))
+                diagnostics.append(place.diagnose(f"the spec has no metric {quote(name)}", "unknown-name", hint))
         elif isinstance(wanted, str):
             scale = find_scale(wanted, known_as[name])
             if scale is None:
                 message = f"the scale {quote(wanted)} does not cover {quote(name)}"
                 hint = f"it covers {', '.join(SCALES[wanted])}; write your own words: {{good: 0.8, poor: 0.5}}"
-                diagnostics.append(place.diagnose(message, "value", hint))
+                diagnostics.append(place.diagnose(message, "wrong-value", hint))
             else:
                 scales[name] = scale
         elif not wanted:
             hint = "write words with their bounds, such as {good: 0.8, poor: 0.5}"
-            diagnostics.append(place.diagnose(f"the bands of {quote(name)} are empty", "value", hint))
+            diagnostics.append(place.diagnose(f"the bands of {quote(name)} are empty", "wrong-value", hint))
         elif len({*wanted.values()}) < len(wanted):
             hint = "give each word its own bound, or remove one"
-            diagnostics.append(place.diagnose(f"two bands of {quote(name)} have the same bound", "value", hint))
+            diagnostics.append(place.diagnose(f"two bands of {quote(name)} have the same bound", "wrong-value", hint))
         else:
             lower = checked.metrics[name].higher_is_better is False
             scales[name] = make_scale(wanted, lower_is_better=lower, worst="too high" if lower else "too low")
@@ -62,12 +62,12 @@ def check_levels(
         if scale is None:
             message = f"{quote(gate.metric)} has no bands, so {quote(gate.at_least)} means nothing"
             hint = f"add it to 'bands:', or use 'min' ({', '.join(SCALES)} are built in)"
-            yield place.diagnose(message, "gate", hint)
+            yield place.diagnose(message, "wrong-gate", hint)
             continue
         words = [level.word for level in scale.levels if level.bound is not None]
         if gate.at_least not in words:
             message = f"{quote(gate.at_least)} is not a level of {quote(gate.metric)} that a gate can require"
-            yield place.diagnose(message, "gate", suggest(gate.at_least, words) or list_hint(words))
+            yield place.diagnose(message, "wrong-gate", suggest(gate.at_least, words) or list_hint(words))
 
 
 def check_diagnosis(checked: CheckedSpec, places: Places) -> Iterator[Diagnostic]:
@@ -78,7 +78,7 @@ def check_diagnosis(checked: CheckedSpec, places: Places) -> Iterator[Diagnostic
         name = getattr(node, key)
         if name is not None and name not in names and "metrics" not in checked.incomplete:
             hint = suggest(name, names) or list_hint(names)
-            yield places.diagnose(("diagnosis", key), f"the spec has no metric {quote(name)}", "dangling", hint)
+            yield places.diagnose(("diagnosis", key), f"the spec has no metric {quote(name)}", "unknown-name", hint)
     if node.wrong_below > node.right_from:
         message = f"'wrong_below' ({node.wrong_below:g}) is above 'right_from' ({node.right_from:g})"
         hints = {
@@ -87,4 +87,4 @@ def check_diagnosis(checked: CheckedSpec, places: Places) -> Iterator[Diagnostic
         }
         keys = [key for key in hints if key in node.model_fields_set]
         hint = hints[keys[0]] if len(keys) == 1 else "swap the two"
-        yield places.diagnose(("diagnosis", keys[0]), message, "value", hint)
+        yield places.diagnose(("diagnosis", keys[0]), message, "wrong-value", hint)

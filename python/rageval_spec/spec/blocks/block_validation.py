@@ -293,7 +293,7 @@ class _Checker:
             context = Context(name, self.folder, judges=self.judges)
             plugin = registry.load(section, node.use)(node, context)
         except RagevalError as error:
-            self._reject(section, place.diagnose(str(error), "value"))
+            self._reject(section, place.diagnose(str(error), "wrong-value"))
         else:
             blocks.append(PluginBlock(section, path, name, place, node, plugin))
             if isinstance(plugin, Judge):

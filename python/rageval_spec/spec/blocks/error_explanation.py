@@ -121,7 +121,7 @@ def describe(node: yaml_tree.YamlNode) -> str:
 def diagnose_secret(place: TextPlace) -> Diagnostic:
     """A diagnostic for a secret in a key whose type is not `Secret`."""
     message = "a secret cannot be used here, because reports and stored keys show this text"
-    return place.diagnose(message, "secret", "if it is not a secret, write ${VAR}")
+    return place.diagnose(message, "misplaced-secret", "if it is not a secret, write ${VAR}")
 
 
 def _is_faulty(finding: _Finding) -> bool:
@@ -201,7 +201,7 @@ def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
         return _explain_unknown_key(block, finding)
     if finding.kind == "string_type" and (section := named_section(block.model, finding.path)):
         message = f"expected the name of a {registry.name_one(section)}, found {describe(finding.node)}"
-        return finding.place.diagnose(message, "type", _hint_name(finding.node, section))
+        return finding.place.diagnose(message, "wrong-type", _hint_name(finding.node, section))
     if finding.kind in _EXPECTED:
         hint = _hint_names(block, finding) if _EXPECTED[finding.kind] in ("a list", "a mapping") else None
         return _explain_mismatch(finding, _EXPECTED[finding.kind], hint=hint)
@@ -210,23 +210,23 @@ def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
         return _explain_mismatch(finding, _join(choices), choices)
     if finding.context.get("pattern") == NAME_PATTERN or (finding.is_key and finding.kind.startswith("string_too")):
         name = str(finding.path[-1]) if finding.is_key else _written(finding.node)
-        return finding.place.diagnose(f"{quote(name)} is not a valid name", "name", _NAME_HINT)
+        return finding.place.diagnose(f"{quote(name)} is not a valid name", "invalid-name", _NAME_HINT)
     if block.model is SpecNode and finding.path == ("version",):
         message = f"this release reads only version {VERSION} of the spec, not {cut(_written(finding.node))}"
-        return finding.place.diagnose(message, "bounds")
+        return finding.place.diagnose(message, "out-of-bounds")
     is_block = not finding.path or (finding.kind == "value_error" and isinstance(finding.path[-1], int))
     subject = "this block" if is_block else quote(str(finding.path[-1]))
     if finding.kind in ("too_short", "too_long"):
         size = _length(finding.node) or "none"
         message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, but has {size}"
-        return finding.place.diagnose(message, "bounds")
+        return finding.place.diagnose(message, "out-of-bounds")
     if finding.kind == "string_too_short" and finding.context["min_length"] == 1:
-        return finding.place.diagnose(f"{subject} must not be empty", "bounds")
+        return finding.place.diagnose(f"{subject} must not be empty", "out-of-bounds")
     if bound := _BOUNDS.get(finding.kind):
         message = f"{subject} must {bound(finding.context)}, not {describe(finding.node)}"
-        return finding.place.diagnose(message, "bounds", _hint_address(finding) or _hint_share(finding))
+        return finding.place.diagnose(message, "out-of-bounds", _hint_address(finding) or _hint_share(finding))
     message = re.sub(r"^(Value|Assertion) error, ", "", finding.message)
-    return finding.place.diagnose(f"{subject}: {message[:1].lower()}{message[1:]}", "value")
+    return finding.place.diagnose(f"{subject}: {message[:1].lower()}{message[1:]}", "wrong-value")
 
 
 _NAME_HINT = 'avoid / \\ : * ? " < > | $ and dots or spaces at the ends, and use at most 100 characters'
@@ -308,7 +308,7 @@ def _explain_missing(block: CheckedBlock, finding: _Finding) -> Diagnostic:
         models, count = models_at(block.model, finding.path[:-1]), _count(_length(finding.node), "entry", "entries")
         text = next(filter(None, (_description(model, str(finding.path[-1])) for model in models)), "")
         message = f"{quote(str(finding.path[-1]))} has only {count}"
-        return finding.place.diagnose(message, "value", text[:1].lower() + text[1:].partition(". ")[0] or None)
+        return finding.place.diagnose(message, "wrong-value", text[:1].lower() + text[1:].partition(". ")[0] or None)
     models = models_at(block.model, finding.path)
     descriptions = filter(None, (_description(model, finding.missing) for model in models))
     hint = f"add '{finding.missing}:'" + "".join(f", {text[:1].lower()}{text[1:].rstrip('.')}" for text in descriptions)
@@ -353,7 +353,7 @@ def _explain_mismatch(
     finding: _Finding, expected: str, choices: Sequence[str] = (), hint: str | None = None
 ) -> Diagnostic:
     message = f"expected {expected}, found {describe(finding.node)}"
-    return finding.place.diagnose(message, "type", hint or _hint_mismatch(finding.node, expected, choices))
+    return finding.place.diagnose(message, "wrong-type", hint or _hint_mismatch(finding.node, expected, choices))
 
 
 def _hint_name(node: yaml_tree.YamlNode, section: ReferredSection) -> str:

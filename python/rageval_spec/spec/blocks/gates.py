@@ -233,7 +233,7 @@ def name_metrics(blocks: PluginBlocks) -> Iterator[Diagnostic]:
             name = block.node.as_ or metric.name
         except RagevalError as error:
             blocks.incomplete.add("metrics")
-            yield block.place.diagnose(str(error), "value")
+            yield block.place.diagnose(str(error), "wrong-value")
             continue
         if name in first:
             message = f"the metric {quote(name)} is listed twice, first {first[name].where}"
@@ -269,7 +269,7 @@ class _Resolver:
         metric = self.blocks.metrics.get(name or "")
         if metric is None and "metrics" not in self.blocks.incomplete:
             message = f"the spec has no metric {quote(gate.metric)}"
-            self._report(index, "dangling", ("metric", message, self._suggest_metric(gate.metric)))
+            self._report(index, "unknown-name", ("metric", message, self._suggest_metric(gate.metric)))
         self._check_reference(index, "system", gate.system)
         self._check_reference(index, "dataset", gate.dataset)
         self._check_baseline(index, gate)
@@ -277,7 +277,7 @@ class _Resolver:
         if metric is not None:
             faults += _find_unattainable(gate, metric, quote(str(name)))
         for fault in faults:
-            self._report(index, "gate", fault)
+            self._report(index, "wrong-gate", fault)
         return gate if metric is None else gate.model_copy(update={"metric": name})
 
     def _suggest_metric(self, text: str) -> str | None:
@@ -294,18 +294,20 @@ class _Resolver:
         known = self.blocks.names.get(f"{key}s", [])
         if name is not None and known and name not in known:
             hint = suggest(name, known) or list_hint(known)
-            self._report(index, "dangling", (key, f"the spec has no {key} {quote(name)}", hint))
+            self._report(index, "unknown-name", (key, f"the spec has no {key} {quote(name)}", hint))
 
     def _check_baseline(self, index: int, gate: GateNode) -> None:
         systems = self.blocks.names.get("systems", [])
         if gate.baseline in systems:
             if gate.system == gate.baseline or systems == [gate.baseline]:
                 message = f"the gate compares {quote(gate.baseline)} with itself"
-                self._report(index, "gate", ("baseline", message, "name another system, or a label in the history"))
+                self._report(
+                    index, "wrong-gate", ("baseline", message, "name another system, or a label in the history")
+                )
         elif gate.baseline is not None and (near := suggest(gate.baseline, systems)):
             message = f"{quote(gate.baseline)} is not a system in the spec, so it is looked up in the history"
             path = ("gates", index, "baseline")
-            self.diagnostics.append(self.places.diagnose(path, message, "baseline", near, "warning"))
+            self.diagnostics.append(self.places.diagnose(path, message, "unknown-baseline", near, "warning"))
 
     def _report(self, index: int, code: str, fault: _Fault) -> None:
         key, message, hint = fault
@@ -381,7 +383,7 @@ def check_percentages(checked: PluginBlocks, places: Places) -> Iterator[Diagnos
         if isinstance(metric, Metric) and metric.is_percent and not metric.is_share:
             message = f"{quote(metric.name)} cannot be shown as a percentage: {_describe_values(metric)}"
             hint = "remove 'show_as'; only a metric whose values are from 0 to 1 can have it"
-            yield places.diagnose((*block.path, "show_as"), message, "value", hint)
+            yield places.diagnose((*block.path, "show_as"), message, "wrong-value", hint)
 
 
 def _describe_values(metric: Metric[Any]) -> str:
@@ -463,12 +465,12 @@ def check_stopping(
     can_ask = can_ask or "systems" in blocks.incomplete
     if not gates:
         message = "the spec has no gates, so there is nothing to decide and every question is asked, despite 'stopping'"
-        yield places.diagnose(("stopping",), message, "stopping", None, "warning")
+        yield places.diagnose(("stopping",), message, "idle-stopping", None, "warning")
     elif not can_ask:
         message = "no system of the spec answers questions, so 'stopping' has no effect: all queries are evaluated"
-        yield places.diagnose(("stopping",), message, "stopping", "remove it", "warning")
+        yield places.diagnose(("stopping",), message, "idle-stopping", "remove it", "warning")
     for index, gate in gates.items() if can_ask else ():
         metric = blocks.metrics.get(gate.metric)
         if metric is not None and (reason := explain_undecidable(gate, metric)):
             message = f"every question is asked because of the gate on {quote(gate.metric)}, despite 'stopping'"
-            yield places.diagnose(("gates", index, "metric"), f"{message}: {reason}", "stopping", None, "warning")
+            yield places.diagnose(("gates", index, "metric"), f"{message}: {reason}", "idle-stopping", None, "warning")

@@ -51,7 +51,7 @@ def find_missing(blocks: Iterable[PluginBlock], places: Places, folder: Path, da
                         diagnostics[places.diagnose((*block.path, *file.key), *found)] = None
             except (RagevalError, OSError, ValueError) as error:
                 message = describe_os_error(error) if isinstance(error, OSError) else str(error)
-                diagnostics[places.diagnose((*block.path, *_find_key(block, error)), message, "input")] = None
+                diagnostics[places.diagnose((*block.path, *_find_key(block, error)), message, "unusable-path")] = None
     return list(diagnostics)
 
 
@@ -77,7 +77,7 @@ def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
             message = f"{block.node.use} needs a dataset's {part}, but the dataset {quote(dataset.name)} has none"
             has_key = part in type(dataset.node).model_fields
             hint = f"add '{part}:' to the dataset" if has_key else f"add {part}.jsonl to the dataset's folder"
-            yield block.place.diagnose(message, "lacking-part", hint)
+            yield block.place.diagnose(message, "missing-part", hint)
 
 
 def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
@@ -92,7 +92,7 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
         try:
             check_path(Path("/", name), name)
         except UnusablePathError as error:
-            yield block.place.diagnose(str(error), "value")
+            yield block.place.diagnose(str(error), "wrong-value")
             continue
         path = os.path.normpath(name)
         is_own = block.plugin.is_part_of_results and path == block.plugin.filename
@@ -117,7 +117,7 @@ def check_history(written: HistoryWord | HistoryNode, places: Places, folder: Pa
             mistake = "path", str(error), None
     if mistake is not None:
         key, message, hint = mistake
-        yield places.diagnose(("history", key), message, "history", hint)
+        yield places.diagnose(("history", key), message, "wrong-history", hint)
 
 
 def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:

@@ -387,7 +387,7 @@ def check_monitor(node: MonitorNode, blocks: PluginBlocks, places: Places) -> li
     systems = [(block.path, block.plugin) for block in blocks.of("systems") if isinstance(block.plugin, System)]
     unwatched = ((path, fault) for path, plugin in systems if (fault := plugin.find_watch_fault()) is not None)
     told += [((*path, *fault.key), fault.message, fault.hint) for path, fault in unwatched]
-    return [places.diagnose(path, message, "monitor", hint) for path, message, hint in told]
+    return [places.diagnose(path, message, "wrong-monitor", hint) for path, message, hint in told]
 
 
 def _list_alerts(node: MonitorNode) -> list[tuple[int, AlertNode]]:

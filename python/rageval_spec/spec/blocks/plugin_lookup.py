@@ -44,20 +44,22 @@ def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> 
             else "a block with 'use:'"
         )
         hint = _suggest_block(section, node.text) if isinstance(node, YamlScalar) and is_text else _list_words(section)
-        return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
+        return place.diagnose(f"expected {expected}, found {describe(node)}", "wrong-type", hint)
     if "use" not in node.entries:
         return place.diagnose("the key 'use' is missing", "missing-key", _list_words(section))
     entry = node.entries["use"]
     use = entry.value
     where = place_of(entry.key_place, use)
     if not isinstance(use, YamlScalar) or not isinstance(use.value, str):
-        return where.diagnose(f"expected a word of {section}, found {describe(use)}", "type", _list_words(section))
+        return where.diagnose(
+            f"expected a word of {section}, found {describe(use)}", "wrong-type", _list_words(section)
+        )
     if registry.has_word(section, use.value):
         try:
             plugin: type[Plugin[Any]] = registry.load(section, use.value)
             return plugin
         except UsageError as error:
-            return where.diagnose(str(error), "plugin")
+            return where.diagnose(str(error), "broken-plugin")
     singular = registry.name_one(section)
     return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
 

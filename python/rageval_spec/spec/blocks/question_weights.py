@@ -43,7 +43,7 @@ def check_weight_keys(
     known = node.model_dump(include={*KEYS})
     for path, message, hint in _find_faults(known, datasets):
         place = places.nearest(path)
-        yield (_find_name(place, str(path[1])) if len(path) > 1 else place).diagnose(message, "design", hint)
+        yield (_find_name(place, str(path[1])) if len(path) > 1 else place).diagnose(message, "wrong-weights", hint)
     mixes = known[WEIGHTS] or {}
     files: dict[KeyPath, str] = (
         {(WEIGHTS,): mixes} if isinstance(mixes, str) else {(WEIGHTS, name): mix for name, mix in mixes.items()}
@@ -56,7 +56,7 @@ def check_weight_keys(
         key = next(key for key in KEYS if known[key])
         message = f"'stopping' cannot be combined with {quote(key)}"
         reason = "it decides by questions that are drawn one by one and all count the same; remove one of the two"
-        yield places.diagnose(("stopping",), message, "design", reason)
+        yield places.diagnose(("stopping",), message, "wrong-weights", reason)
 
 
 def _find_faults(known: Mapping[str, Any], datasets: Sequence[str] | None) -> Iterator[tuple[KeyPath, str, str | None]]:

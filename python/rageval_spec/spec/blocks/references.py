@@ -39,7 +39,7 @@ def check_references(checked: PluginBlocks, tree: YamlMapping, places: Places) -
             doubtful.add(found.section)
             message = f"the spec has no {name_one(found.section)} {quote(found.name)}"
             place = _place(tree, places, block, found)
-            diagnostics.append(place.diagnose(message, "dangling", _suggest(checked, block, found)))
+            diagnostics.append(place.diagnose(message, "unknown-name", _suggest(checked, block, found)))
     return [*diagnostics, *_explain_circles(checked, tree, places), *_warn_of_unused(checked, doubtful)]
 
 
@@ -62,7 +62,7 @@ def _explain_circles(checked: PluginBlocks, tree: YamlMapping, places: Places) -
             message = f"these {section} refer to each other in a cycle: {' -> '.join(map(cut, circle))}"
             if len(circle) == 2:
                 message, hint = f"the {kind} {quote(circle[0])} names itself", f"name another {kind}"
-            yield _place(tree, places, first, found).diagnose(message, "circle", hint)
+            yield _place(tree, places, first, found).diagnose(message, "circular-reference", hint)
 
 
 def _warn_of_unused(checked: PluginBlocks, doubtful: set[str]) -> Iterator[Diagnostic]:
@@ -76,7 +76,7 @@ def _warn_of_unused(checked: PluginBlocks, doubtful: set[str]) -> Iterator[Diagn
             users = "system, judge or metric" if kind == "model" else "judge or metric"
             message = f"no {users} names the {kind} {quote(block.name)}"
             hint = f"to use it, write '{kind}: {block.name}' in the block that needs it; otherwise remove this one"
-            yield block.place.diagnose(message, "unused", hint, "warning")
+            yield block.place.diagnose(message, "unused-block", hint, "warning")
 
 
 def _suggest(checked: PluginBlocks, block: PluginBlock, found: NamedBlock) -> str:
@@ -149,7 +149,7 @@ def add_defaults(checked: PluginBlocks, places: Places, folder: Path) -> list[Di
                 except (RagevalError, ValidationError) as error:
                     checked.incomplete.add(section)
                     message = f"the {name_one(section)} '{name}' cannot be used: {error}"
-                    diagnostics.append(place.diagnose(message, "plugin"))
+                    diagnostics.append(place.diagnose(message, "broken-plugin"))
                 else:
                     checked.blocks.append(PluginBlock(section, (section, name), name, place, node, plugin))
     checked.blocks.sort(key=lambda block: spec_node.SECTIONS.index(block.section))

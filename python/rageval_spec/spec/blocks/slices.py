@@ -105,7 +105,7 @@ def check_slices(
     found += _find_repeated(slices)
     if is_complete:
         found += _find_unknown(gates, [*slices.values()])
-    return [places.diagnose(path, message, "slice", hint) for path, message, hint in found]
+    return [places.diagnose(path, message, "wrong-slice", hint) for path, message, hint in found]
 
 
 def _find_contradictions(node: SliceNode) -> Iterator[_Fault]:

@@ -79,7 +79,7 @@ class FilledVariables:
 
     def _report(self, scalar: YamlScalar, place: TextPlace, message: str, hint: str) -> None:
         scalar.faulty = True
-        self.diagnostics.append(place.diagnose(message, "environment", hint))
+        self.diagnostics.append(place.diagnose(message, "environment-variable", hint))
 
 
 def _explain_malformed(match: re.Match[str]) -> tuple[str, str]:
@@ -108,4 +108,4 @@ def _warn(scalar: YamlScalar) -> Diagnostic:
     if "://" in scalar.text:
         found = f"this URL contains what looks like a key or token, and {origin}"
         hint = "put the key in an environment variable such as NAME, and send it as a header: ${secret:NAME}"
-    return scalar.place.diagnose(found, "credential", hint, "warning")
+    return scalar.place.diagnose(found, "plain-credential", hint, "warning")

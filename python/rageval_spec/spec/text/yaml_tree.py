@@ -51,7 +51,7 @@ def resolve_scalar(text: str) -> ScalarValue | Trap:
     if kind == "bool":
         return text.lower() in _TRUE
     if kind == "timestamp":
-        return Trap(f"YAML reads {cut(text)} as a date", "yaml-trap", f'quote it: "{cut(text)}"')
+        return Trap(f"YAML reads {cut(text)} as a date", "ambiguous-value", f'quote it: "{cut(text)}"')
     if kind == "int":
         return _resolve_integer(text)
     return _resolve_float(text) if kind == "float" else text
@@ -94,7 +94,9 @@ def _resolve_integer(text: str) -> ScalarValue | Trap:
     if base is None and len(digits) > 1 and digits[0] == "0":
         octal, decimal = int(digits, 8), digits.lstrip("0") or "0"
         hint = f'write {decimal}, or quote it: "{text}"'
-        return Trap(f"YAML 1.1 reads {text} as {octal} (base 8); YAML 1.2 reads it as {decimal}", "yaml-trap", hint)
+        return Trap(
+            f"YAML 1.1 reads {text} as {octal} (base 8); YAML 1.2 reads it as {decimal}", "ambiguous-value", hint
+        )
     if base is not None and len(digits) == 2:
         return text
     value = sign * (int(digits[2:], base) if base else int(digits))
@@ -105,17 +107,17 @@ def _resolve_float(text: str) -> ScalarValue | Trap:
     if ":" in text:
         return _base_60(text)
     if text.lstrip("+-").lower() in (".inf", ".nan"):
-        return Trap(f"{text} is not a number that a spec can use", "number", f'quote it if it is text: "{text}"')
+        return Trap(f"{text} is not a number that a spec can use", "wrong-value", f'quote it if it is text: "{text}"')
     value = float(text.replace("_", ""))
     return value if math.isfinite(value) else _too_large()
 
 
 def _base_60(text: str) -> Trap:
-    return Trap(f"YAML reads {cut(text)} as a number in base 60", "yaml-trap", f'quote it: "{cut(text)}"')
+    return Trap(f"YAML reads {cut(text)} as a number in base 60", "ambiguous-value", f'quote it: "{cut(text)}"')
 
 
 def _too_large() -> Trap:
-    return Trap("this number is too large", "number", f"the largest whole number is {LARGEST}")
+    return Trap("this number is too large", "wrong-value", f"the largest whole number is {LARGEST}")
 
 
 MAX_CHARACTERS = 1_000_000
@@ -188,13 +190,13 @@ def read_yaml(source: SourceText, start: int = 0) -> tuple[YamlNode | None, list
         character = f"U+{ord(unprintable[0]):04X}"
         message = f"the character {character} cannot be part of a YAML text"
         hint = "is this a data file?" if unprintable[0] == "\0" else "remove it"
-        return None, [source.place(unprintable.start()).diagnose(message, "character", hint)]
+        return None, [source.place(unprintable.start()).diagnose(message, "invalid-yaml", hint)]
     builder = _Builder(source)
     try:
         builder.build(" " * start + source.text[start:])
     except yaml.MarkedYAMLError as error:
         message, advice, offset = _explain(source.text, error)
-        return None, [*builder.diagnostics, source.place(offset).diagnose(message, "yaml", advice)]
+        return None, [*builder.diagnostics, source.place(offset).diagnose(message, "invalid-yaml", advice)]
     except _CannotGoOnError:
         return None, builder.diagnostics
     return builder.root, builder.diagnostics
@@ -290,7 +292,7 @@ class _Builder:
                 self._documents += 1
                 if self._documents > 1:
                     hint = "a spec must be a single document"
-                    raise self._refuse(self._place(event), "a second YAML document starts here", "documents", hint)
+                    raise self._refuse(self._place(event), "a second YAML document starts here", "invalid-yaml", hint)
 
     def _report(self, place: TextPlace, message: str, code: str, hint: str | None = None) -> None:
         self.diagnostics.append(place.diagnose(message, code, hint))
@@ -311,7 +313,7 @@ class _Builder:
         scalar = YamlScalar(place, event.value, event.value, plain=event.implicit[0] and event.tag is None)
         if unusable := UNUSABLE.search(event.value):
             message = f"the character U+{ord(unusable[0]):04X} cannot be part of a value"
-            self._report(place, message, "character", "remove the escape")
+            self._report(place, message, "invalid-yaml", "remove the escape")
             scalar.faulty = True
         elif scalar.plain:
             resolved = resolve_scalar(event.value)
@@ -327,7 +329,7 @@ class _Builder:
         self._check_tag(event, place)
         if self._wants_key():
             hint = "quote a value that starts with '{' or '['" if event.flow_style else "write text before the ':'"
-            raise self._refuse(place, "a key must be text", "key", hint)
+            raise self._refuse(place, "a key must be text", "invalid-yaml", hint)
         self._check_depth(place, 1)
         node = YamlMapping(place) if isinstance(event, yaml.MappingStartEvent) else YamlSequence(place)
         if event.anchor is not None:
@@ -338,15 +340,17 @@ class _Builder:
         place = self._place(event)
         name = event.anchor
         if self._wants_key():
-            raise self._refuse(place, "a key must be text", "key", "an alias ('*name') cannot be a key")
+            raise self._refuse(place, "a key must be text", "invalid-yaml", "an alias ('*name') cannot be a key")
         if name not in self._anchors:
             message = f"there is no anchor {quote('&' + name)} above"
-            self._report(place, message, "alias", f'if the * is part of the text, quote it: "*{cut(name)}"')
+            self._report(place, message, "invalid-yaml", f'if the * is part of the text, quote it: "*{cut(name)}"')
             self._attach(YamlScalar(place, None, f"*{name}", faulty=True))
             return
         node = self._anchors[name]
         if node is None:
-            raise self._refuse(place, f"the alias {quote('*' + name)} is inside the block that it refers to", "alias")
+            raise self._refuse(
+                place, f"the alias {quote('*' + name)} is inside the block that it refers to", "invalid-yaml"
+            )
         self._check_depth(place, node.height)
         self._attach(node)
 
@@ -355,9 +359,9 @@ class _Builder:
 
     def _take_key(self, text: str, place: TextPlace, plain: bool) -> None:
         if plain and not text:
-            self._report(place, "a key is missing before ':'", "key")
+            self._report(place, "a key is missing before ':'", "invalid-yaml")
         if unusable := UNUSABLE.search(text):
-            raise self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")
+            raise self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "invalid-yaml")
         frame = self._frames[-1]
         key = frame.key = _Key(text, place, merges=plain and text == "<<")
         if isinstance(frame.node, YamlMapping) and text in frame.node.entries and not key.merges:
@@ -393,21 +397,21 @@ class _Builder:
             mappings = node.items if isinstance(node, YamlSequence) else [node]
             for mapping in mappings:
                 if not isinstance(mapping, YamlMapping):
-                    self._report(place, "'<<' can merge only mappings", "merge", "write `<<: *name`")
+                    self._report(place, "'<<' can merge only mappings", "invalid-yaml", "write `<<: *name`")
                     break
                 for key, entry in mapping.entries.items():
                     target.entries.setdefault(key, entry)
 
     def _check_depth(self, place: TextPlace, more: int) -> None:
         if len(self._frames) + more > MAX_DEPTH:
-            raise self._refuse(place, TOO_DEEP, "too-deep")
+            raise self._refuse(place, TOO_DEEP, "too-large")
 
     def _check_tag(self, event: Any, place: TextPlace) -> None:
         if event.tag is None or (event.tag == _STRING_TAG and isinstance(event, yaml.ScalarEvent)):
             return
         written = event.tag.replace("tag:yaml.org,2002:", "!!")
         hint = "a spec cannot include other files" if "include" in written else "remove it"
-        self._report(place, f"the tag {quote(written)} has no meaning in a spec", "tag", hint)
+        self._report(place, f"the tag {quote(written)} has no meaning in a spec", "invalid-yaml", hint)
 
 
 _Finding: TypeAlias = tuple[str, str | None, int]

@@ -52,7 +52,7 @@ def find_unknown(template: Any, key: str, columns: Sequence[str]) -> Iterator[Fi
                 near = suggest(name, known)
                 hint = f"{near} The variables are" if near else "the variables are"
                 listed = ", ".join([*known[:_MOST_VARIABLES_SHOWN], *["..."] * (len(known) > _MOST_VARIABLES_SHOWN)])
-                yield FileFault((key, *path), f"unknown variable {name!r}", f"{hint} {listed}")
+                yield FileFault((key, *path), f"unknown variable {name!r}", f"{hint} {listed}", "unknown-variable")
 
 
 def fill_in(template: Any, told: Variables) -> Any:
