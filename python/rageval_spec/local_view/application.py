@@ -154,7 +154,13 @@ def _respond(reply: Reply) -> Response:
 
 _ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("page.css", "overview.css", "texts.css", "questions.css", "view.css")
-PLACES = (("Records", "/"), ("Trends", "/trends"), ("Side by side", "/compare"), ("Label", "/label"))
+PLACES = (
+    ("Records", "/"),
+    ("Trends", "/trends"),
+    ("Side by side", "/compare"),
+    ("Label", "/label"),
+    ("Monitor", "/monitor"),
+)
 _NAVIGATION = "".join(f'<a href="{address}">{name}</a>' for name, address in PLACES)
 
 

@@ -106,13 +106,28 @@ class RecordCatalog:
 
     @contextmanager
     def open_history(self) -> Iterator[database.History | None]:
-        """The history; None if there is none yet."""
-        if not database.exists(self.places.database):
+        """The history; None if there is none yet, or if it cannot be opened (`explain_history`)."""
+        found = self._open()
+        if isinstance(found, database.History):
+            with found:
+                yield found
+        else:
             yield None
-            return
-        assert self.places.database is not None
-        with database.open_history(self.places.database, create=False) as history:
-            yield history
+
+    def explain_history(self) -> str:
+        """Why the history cannot be opened; "" if it can, or if there is none."""
+        found = self._open()
+        if isinstance(found, database.History):
+            found.connection.close()
+        return str(found) if isinstance(found, database.HistoryError) else ""
+
+    def _open(self) -> database.History | database.HistoryError | None:
+        if self.places.database is None or not database.exists(self.places.database):
+            return None
+        try:
+            return database.open_history(self.places.database, create=False)
+        except database.HistoryError as error:
+            return error
 
     def _list_entries(self, limit: int | None) -> list[KnownRecord]:
         with self.open_history() as history:

@@ -33,6 +33,8 @@ class RecordPages:
         page = read_page(asked)
         records, has_older = self._catalog.list_records(page)
         body = "".join(_draw_list(records)) if records else _EMPTY
+        if problem := self._catalog.explain_history():
+            body = f'<p class="bad">Records of the history are missing here: {escape(problem)}</p>{body}'
         links = [(page - 1, "Newer records")] if page else []
         links += [(page + 1, "Older records")] if has_older else []
         body += "".join(f'<p><a href="/?page={number}">{told}</a></p>' for number, told in links)
@@ -67,7 +69,8 @@ class RecordPages:
         with self._catalog.open_history() as history:
             entries = [] if history is None else history.entries(RecordFilter(limit=1000))
             if history is None or not entries:
-                return Reply(write_framed("Trends", f"<h1>Trends</h1>{_EMPTY}"))
+                told = escape(self._catalog.explain_history())
+                return Reply(write_framed("Trends", f"<h1>Trends</h1>{f'<p>{told}</p>' if told else _EMPTY}"))
             name = asked.find("name") or entries[0].name
             page = write_trend(collect_trend(history, RecordFilter(name), TrendFilter()))
         others = [one for one in dict.fromkeys(entry.name for entry in entries) if one != name]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import invoke, start
-from tests.local_view.viewing import make_project
+from tests.local_view.viewing import make_project, viewing
 
 
 @contextmanager
@@ -40,6 +40,19 @@ def test_it_serves_this_machine_until_ctrl_c(tmp_path: Path) -> None:
             urllib.request.urlopen(address.partition("?")[0], timeout=10)
         program.send_signal(signal.SIGINT)
         assert program.wait(timeout=10) == 130
+
+
+def test_the_monitor_page_is_that_of_the_spec(tmp_path: Path) -> None:
+    (tmp_path / "traces.jsonl").write_text('{"id": "t", "question": "q", "answer": "a", "contexts": ["c"]}\n')
+    spec = tmp_path / "spec.yaml"
+    systems, metrics = "{live: {use: file, path: traces.jsonl, follow: true}}", "[{use: faithfulness, judge: overlap}]"
+    spec.write_text(f"version: 1\nname: bot\nsystems: {systems}\nmetrics: {metrics}\nmonitor: {{}}\n")
+    with viewing(tmp_path) as client:
+        assert "Start the view with a spec" in client.get("/monitor")[1]
+    with viewing(tmp_path, spec=spec) as client:
+        status, page = client.get("/monitor")
+    assert status == 200, page
+    assert '<nav class="places"' in page
 
 
 @pytest.mark.parametrize("given", ["nothing", "spec.txt"])

@@ -85,6 +85,7 @@ _PLACES = {
         "/label/{record}/standing": "tell_standing",
         "/label/{record}/save": "save",
     },
+    "rageval_spec.commands.view.command:MonitorPage": {"/monitor": "show"},
     "rageval_spec.local_view.judging_page:JudgingPage": {
         "/judge/{record}": "show",
         "/judge/{record}/plan": "plan",
@@ -107,7 +108,13 @@ def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path, spec: Path 
     """
     from rageval_spec.local_view.application import Address
 
-    given = {"RecordPages": (kept,), "ComparisonPage": (), "LabellingPage": (labels,), "JudgingPage": (spec,)}
+    given = {
+        "RecordPages": (kept,),
+        "ComparisonPage": (),
+        "LabellingPage": (labels,),
+        "MonitorPage": (spec, kept),
+        "JudgingPage": (spec,),
+    }
 
     making = Lock()
 
@@ -127,6 +134,33 @@ def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path, spec: Path 
         for place, methods in _PLACES.items()
         for path, method in methods.items()
     ]
+
+
+class MonitorPage:
+    """The page of `monitor page`, if the spec watches production."""
+
+    def __init__(self, _: RecordCatalog, spec: Path | None, kept: Path) -> None:
+        """Of the spec; `kept` is a folder for the page."""
+        self._spec = spec
+        self._file = kept / "monitor.html"
+
+    def show(self, _: Asked) -> Reply:
+        """The page as it is now."""
+        import time
+
+        from rageval_spec.local_view.application import Reply, add_links, write_message
+        from rageval_spec.monitoring.assembly import make_page, make_watch, open_ledger
+        from rageval_spec.pipeline.planning.spec_plugins import build_parts
+        from rageval_spec.spec import load
+
+        spec = None if self._spec is None else load(self._spec)
+        if spec is None or spec.monitor is None:
+            told = "Start the view with a spec that has 'monitor:': rageval-spec view spec.yaml"
+            return Reply(write_message(told), status=404)
+        with open_ledger(spec) as ledger:
+            parts = build_parts(spec)
+            make_page(spec, make_watch(spec, ledger, parts), parts, self._file).write(time.time())
+        return Reply(add_links(self._file.read_bytes()))
 
 
 def find_catalog(path: str | None) -> tuple[RecordCatalog, Path, Path | None]:
