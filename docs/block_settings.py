@@ -199,7 +199,7 @@ def write_workbook(folder: Path) -> Names:
 
 
 def write_starting_points(folder: Path) -> Names:
-    """What `init` starts from: golden sets, answers, a test set of ragas and a BEIR folder."""
+    """What `init` starts from: golden sets, answers, a test set of ragas, BEIR and TREC files, and spans."""
     write_workbook(folder)
     rows = [{"id": "t1", "question": "why?", "answer": "so", "reference": "because"}]
     write_rows(folder / "answers.jsonl", [{"id": "t1", "answer": "so"}])
@@ -207,7 +207,23 @@ def write_starting_points(folder: Path) -> Names:
     write_table(folder / "golden.csv", [{"id": "t1", "question": "why?", "reference": "so"}])
     write_rows(folder / "testset.jsonl", [{"user_input": "why?", "reference": "because", "reference_contexts": ["x"]}])
     shutil.copytree(SPECS / "data" / "support", folder / "data" / "scifact")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n", encoding="utf-8")
+    (folder / "bm25.run").write_text("q1 Q0 d1 1 0.9 bm25\n", encoding="utf-8")
+    shutil.copy(SPECS / "data" / "support" / "spans.jsonl", folder)
     (folder / "fragen.csv").write_text("Frage,Antwort,Gold\nWarum?,Darum.,Darum.\n", encoding="utf-8")
+    return {}
+
+
+def write_former_key(folder: Path) -> Names:
+    """A spec with a key that has had another name."""
+    (folder / "evals").mkdir()
+    write_rows(folder / "evals" / "golden.jsonl", [{"ask": "why?", "reference": "so"}])
+    (folder / "evals" / "support.yaml").write_text(
+        "version: 1\nname: support\n\ndatasets:\n"
+        "  golden: {use: jsonl, path: golden.jsonl, fields: {text: ask}}\nsystems:\n"
+        '  live: {use: http, url: "http://localhost:8000/ask"}\nmetrics: [token_f1]\n',
+        encoding="utf-8",
+    )
     return {}
 
 
@@ -287,6 +303,7 @@ SETTINGS: Mapping[str, Callable[[Path], Names]] = {
     "pytest": write_specs_of_pytest,
     "quickstart": evaluate_quickstart,
     "ranking": rank,
+    "former key": write_former_key,
     "records": keep_records,
     "specs": copy_specs,
     "starting points": write_starting_points,

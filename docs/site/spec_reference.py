@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from textwrap import fill
 from typing import Any
 
 from markdown_text import code, escape, fence, join, table
@@ -92,7 +93,12 @@ def _describe_word(section: registry.Section, word: str) -> str:
         parts += ["## How it works", *(escape(one) for one in how.split("\n\n"))]
     parts += ["## What it can judge", _list(told["can"])] if told.get("can") else []
     if section == "metrics":
-        parts += ["## Formula", fence(told["formula"]), "## Edge cases", _list(told["edge_cases"])]
+        parts += [
+            "## Formula",
+            fence(fill(told["formula"], 76, break_on_hyphens=False)),
+            "## Edge cases",
+            _list(told["edge_cases"]),
+        ]
     parts += ["## Keys", _tabulate_keys(told["keys"], told["definitions"])] if told["keys"] else []
     if models := told.get("models"):
         parts += ["## Known models", _tabulate_models(models)]

@@ -14,6 +14,13 @@ from tests.terminal import Terminal, open_terminal
 RUN = "q1 Q0 d1 1 0.9 t\nq2 Q0 d3 1 0.9 t\nq2 Q0 d2 2 0.8 t\n"
 
 
+DIALOGUE = (Path(__file__).parents[3] / "docs" / "init.md").read_text(encoding="utf-8")
+
+
+def list_words(text: str) -> list[str]:
+    return text.replace("python -m rageval_spec", "rageval-spec").split()
+
+
 def answer(terminal: Terminal, *pairs: tuple[str, str]) -> None:
     """Wait for each question, and type its answer."""
     for question, typed in pairs:
@@ -96,3 +103,18 @@ def test_arguments_and_pipes_are_never_asked(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path / "piped")
     assert invoke("init").exit_code == 0
     assert "spec.yaml" in os.listdir()  # noqa: PTH208
+
+
+def test_the_dialogue_of_the_documentation(tmp_path: Path) -> None:
+    shown = DIALOGUE.partition("```text\n")[2].partition("```")[0]
+    (tmp_path / "golden.csv").write_text("question,reference\nWho?,Ada\n", encoding="utf-8")
+    with open_terminal("init", folder=tmp_path) as terminal:
+        answer(
+            terminal,
+            ("Number [1]:", "1\n"),
+            ("Number [1]:", "1\n"),
+            ("Its URL [http://localhost:8000/ask]:", "\n"),
+            ("Folder for the spec [.]:", "\n"),
+        )
+        assert terminal.finish() == 0, terminal.screen
+    assert list_words(terminal.screen) == list_words(shown)
