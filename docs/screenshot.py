@@ -60,12 +60,11 @@ def main(arguments: list[str]) -> None:
         if arguments != ["--webp"]:
             run(ROOT / "specs" / "quickstart.yaml", Options(output=Path(folder), no_store=True))
             select(folder, Path(folder) / "review.html", WantedSelection(), asked=ASKED)
-        for draw, size in ((draw_report, SIZE), (draw_review, REVIEW_SIZE)) if arguments != ["--webp"] else ():
+        drawn = ((draw_report, SIZE), (draw_review, REVIEW_SIZE), (draw_view, REVIEW_SIZE))
+        for draw, size in drawn if arguments != ["--webp"] else ():
             page = browser.new_page(viewport=size, color_scheme="light")  # type: ignore[arg-type]
             draw(page, Path(folder))
         copy_as_webp(browser.new_page())
-        page = browser.new_page(viewport=REVIEW_SIZE, color_scheme="light")  # type: ignore[arg-type]
-        draw_view(page, Path(folder))
         browser.close()
 
 
