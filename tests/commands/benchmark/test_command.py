@@ -140,7 +140,7 @@ def test_output_writes_the_files_of_a_benchmark(folder: Path) -> None:
     result = invoke("fruit", "--system", "bm25", "--format", "csv", "-o", "out", "--store", "kept", "--limit", "2")
     assert result.exit_code == 0
     names = {"benchmark.md", "benchmark.json", "benchmark.csv", "values.csv", "results.json", "values.parquet"}
-    assert {path.name for path in (folder / "out").iterdir()} == names
+    assert {path.name for path in (folder / "out").iterdir()} == names | {"manifest.json", "statement.json"}
     assert (folder / "out" / "benchmark.csv").read_bytes() == result.stdout_bytes
     assert {line.rpartition("/")[2] for line in result.stderr.splitlines()} == names
     assert (folder / "kept").is_dir() and not (folder / ".rageval").exists()

@@ -212,7 +212,7 @@ def test_without_pip_and_uv(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_extras_install_what_fetch_downloads() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     assert {name: project["optional-dependencies"][name] for name in EMBEDDED} == {
-        name: [model.source] for name, model in EMBEDDED.items()
+        name: ["rageval-spec[onnx]", model.source] for name, model in EMBEDDED.items()
     }
 
 
