@@ -1,4 +1,4 @@
-"""Draws the pictures of the quickstart's pages for the README and for docs/review.md; needs Chromium.
+"""Draws the pictures of the quickstart's pages for the README, docs/review.md and docs/view.md; needs Chromium.
 
     python docs/screenshot.py           # all pictures
     python docs/screenshot.py --webp    # only their copies for the site, which weigh half
@@ -18,6 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.commands.review.forms import select
+from rageval_spec.commands.view.command import list_addresses
+from rageval_spec.endpoints.http_server import Server
+from rageval_spec.history.evaluation_lookup import SearchPlaces
+from rageval_spec.local_view.application import make_view_app
+from rageval_spec.local_view.record_catalog import RecordCatalog
 from rageval_spec.review.selection import WantedSelection
 from rageval_spec.runner import Options, run
 
@@ -31,6 +36,9 @@ CLAIM = 1
 """The claim whose evidence the picture of the report shows."""
 ASKED = ("faithfulness=claims", "completeness=1..5", "relevance=1..5", "fluency=1..5")
 """What the review page asks."""
+TOKEN = "t0ken"
+GIVEN = "yynyyyynyynyyyyyynyy"
+"""The labels in the picture of the view."""
 SIZE = {"width": 1180, "height": 660}
 REVIEW_SIZE = {"width": 1180, "height": 780}
 
@@ -52,7 +60,8 @@ def main(arguments: list[str]) -> None:
         if arguments != ["--webp"]:
             run(ROOT / "specs" / "quickstart.yaml", Options(output=Path(folder), no_store=True))
             select(folder, Path(folder) / "review.html", WantedSelection(), asked=ASKED)
-        for draw, size in ((draw_report, SIZE), (draw_review, REVIEW_SIZE)) if arguments != ["--webp"] else ():
+        drawn = ((draw_report, SIZE), (draw_review, REVIEW_SIZE), (draw_view, REVIEW_SIZE))
+        for draw, size in drawn if arguments != ["--webp"] else ():
             page = browser.new_page(viewport=size, color_scheme="light")  # type: ignore[arg-type]
             draw(page, Path(folder))
         copy_as_webp(browser.new_page())
@@ -79,6 +88,32 @@ def draw_review(page: Page, folder: Path) -> None:
     page.get_by_role("button", name="show all").click()
     page.keyboard.press("1")
     save(page, "review.png")
+
+
+def draw_view(page: Page, folder: Path) -> None:
+    """Draw the page on which answers are labelled, with some labels."""
+    kept = folder / "kept"
+    kept.mkdir()
+    catalog = RecordCatalog(SearchPlaces(folder / "none", None, folder), [folder])
+    (record,) = catalog.list_records()[0]
+    server = Server(make_view_app(list_addresses(catalog, kept, folder / "labels.csv", None), TOKEN), "127.0.0.1", 0)
+    try:
+        page.goto(f"{server.url}/label/{record.id}?token={TOKEN}")
+        page.wait_for_url(f"{server.url}/label/{record.id}")
+        page.get_by_label("Your name").fill("Ann")
+        page.keyboard.press("Enter")
+        for key in GIVEN:
+            page.wait_for_function("document.querySelector('#task-title') && !document.querySelector('.opinion')")
+            for _ in range(page.locator(".panel").count()):
+                page.keyboard.press(key)
+            page.locator(".opinion").wait_for()
+            page.keyboard.press("Enter")
+        page.keyboard.press("k")
+        page.locator(".opinion").wait_for()
+        page.locator("#numbers", has_text=f"{len(GIVEN)} labels").wait_for()
+        save(page, "view.png")
+    finally:
+        server.close()
 
 
 def save(page: Page, name: str) -> None:

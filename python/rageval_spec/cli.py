@@ -42,6 +42,7 @@ PURPOSES: Mapping[str, Sequence[Later]] = {
         _list("show", "show:show_questions", "Show the questions behind the numbers, worst first."),
         _list("compare", "compare.command:compare_results", "Compare two results in numbers and question by question."),
         _list("history", "history:records", "Show and manage the records of evaluations."),
+        _list("view", "view.command:view", "Look at records in a browser, side by side, and label answers."),
     ),
     "Decide": (
         _list("comment", "comment.command:comment_results", "Post results as a comment on a pull or merge request."),

@@ -58,14 +58,22 @@ def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -
     return build_page(title, parts, join_styles(_STYLES), join_scripts(map(read_asset, _SCRIPTS)), has_files)
 
 
-def build_page(title: str, parts: Iterable[tuple[str, str]], style: str, script: str, has_files: bool = False) -> bytes:
+def build_page(
+    title: str,
+    parts: Iterable[tuple[str, str]],
+    style: str,
+    script: str,
+    has_files: bool = False,
+    *,
+    sends: bool = False,
+) -> bytes:
     """A page as HTML, with a policy that allows its own style (CSS) and script (of `join_scripts`) and nothing else.
 
-    The other arguments are those of `build_shell`."""
-    own = "'self' " if has_files else ""
+    A page that `sends` may call the server that it comes from. The other arguments are those of `build_shell`."""
+    own, calls = "'self' " if has_files else "", "connect-src 'self'; " if sends else ""
     policy = (
         f"default-src 'none'; script-src {own}{_hash(script)}; style-src {_hash(style)}; "
-        "base-uri 'none'; form-action 'none'"
+        f"{calls}base-uri 'none'; form-action 'none'"
     )
     fill = {"title": html.escape(title), "policy": html.escape(policy), "style": style, "script": script}
     head, tail = (Template(half).substitute(fill) for half in read_asset("page.html").split("$parts"))

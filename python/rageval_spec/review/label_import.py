@@ -511,6 +511,34 @@ def merge_labels(
     return Merged(old.write(), len(old.labels) + added, added, replaced, tuple(problems), rechosen)
 
 
+def set_label(label: Label, written: str | None, path: Path | None = None) -> tuple[Label | None, bytes]:
+    """A CSV or TSV file with one label added, or in the place of the same person's on the same thing.
+
+    Args:
+        label: the label; of one that is removed, only what it is about and who gave it count.
+        written: its value as files show it; None to remove it.
+        path: the file; None for a new one.
+
+    Returns:
+        The label that the file has now, or None, and the file's new content.
+
+    Raises:
+        DataError: the file is not CSV or TSV, or not a file of labels.
+    """
+    old = _Old() if path is None else _read_old(path)
+    before, row = next(((one, row) for one, row in old.labels if identify(one) == identify(label)), (None, None))
+    if row is None and written is not None:
+        old.add(label, written)
+    elif row is not None and written is None:
+        old.remove(row)
+    elif row is not None and written is not None:
+        texts = {"value": written, "time": label.time, "comment": label.comment}
+        row.update({old.name(part): text for part, text in texts.items()})
+        if label.saw_judge:
+            row[old.name("saw_judge")] = "yes"
+    return before, old.write()
+
+
 def _join_draws(before: Label, label: Label) -> tuple[str, str] | None:
     """The reasons and the probability of two selections of one answer; None if the second adds nothing."""
     draws = list_draws([before, label])
@@ -565,6 +593,10 @@ class _Old:
         marks = {"adjudicated": label.adjudicated, "saw_judge": label.saw_judge}
         more = {part: "yes" for part, is_marked in marks.items() if is_marked}
         self._rows.append({self.name(part): text for part, text in {**texts, **more}.items()})
+
+    def remove(self, row: dict[str, str]) -> None:
+        """Remove a row."""
+        self._rows = [one for one in self._rows if one is not row]
 
     def write(self) -> bytes:
         """The file."""

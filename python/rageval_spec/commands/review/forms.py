@@ -79,7 +79,7 @@ def select(
     scales = _read_asked(asked)
     against = None if baseline is None else open_baseline(baseline, evaluation)
     selection = select_answers(evaluation, wanted, against)
-    criteria, left_out = _make_criteria(evaluation, selection.metrics, scales, scale, wanted.metrics)
+    criteria, left_out = make_criteria(evaluation, selection.metrics, scales, scale, wanted.metrics)
     sheet = build_sheet(
         evaluation,
         selection.chosen,
@@ -138,7 +138,7 @@ def _read_asked(asked: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def _make_criteria(
+def make_criteria(
     evaluation: Evaluation, metrics: Sequence[str], asked: Mapping[str, str], scale: str, named: Sequence[str]
 ) -> tuple[list[ReviewCriterion], dict[str, str]]:
     """What people are asked, and the metrics that are left out because another asks the same, each with that one."""

@@ -15,19 +15,23 @@ _ASSETS = Path(__file__).parent / "assets"
 _SHARED_STYLES = ("page.css", "texts.css")
 _SHARED_SCRIPTS = ("elements.js", "numbers.js", "parts.js", "marks.js", "theme.js", "keyboard.js")
 _SCRIPTS = (
-    "sheet.js", "keeping.js", "work.js", "files.js", "task.js", "form.js", "browse.js", "welcome.js", "person.js",
-    "review.js",
+    "sheet.js", "keeping.js", "entries.js", "work.js", "files.js", "task.js", "form.js", "browse.js", "welcome.js",
+    "person.js", "review.js",
 )  # fmt: skip
 _LISTED = ("dataset", "system", "query_id", "question", "answer_digest", "reason", "probability")
 """What the page needs of all tasks at once: for its list, its search, and the file that it saves."""
 
 
-def render_page(payload: Mapping[str, Any]) -> bytes:
-    """The page of a sheet, as `to_payload` gives it, in one file that opens without a server."""
+def render_page(payload: Mapping[str, Any], entries: str | None = None, own_style: str = "") -> bytes:
+    """The page of a sheet, as `to_payload` gives it, in one file that opens without a server.
+
+    `entries` is a script that sends labels elsewhere, in place of `entries.js`, to the server that the page is from.
+    """
     parts = [(name, pack(_dump(content))) for name, content in split_sheet(payload)]
-    style = "".join(("\n", *map(read_asset, _SHARED_STYLES), _read_asset("review.css")))
-    script = join_scripts([*map(read_asset, _SHARED_SCRIPTS), *map(_read_asset, _SCRIPTS)])
-    return build_page(f"{payload['name']}: review", parts, style, script)
+    style = "".join(("\n", *map(read_asset, _SHARED_STYLES), _read_asset("review.css"), own_style))
+    own = (_read_asset(name) if entries is None or name != "entries.js" else entries for name in _SCRIPTS)
+    script = join_scripts([*map(read_asset, _SHARED_SCRIPTS), *own])
+    return build_page(f"{payload['name']}: review", parts, style, script, sends=entries is not None)
 
 
 def split_sheet(payload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-// Keeps what was entered in the browser, a key for each task, so that a change writes little.
+// Keeps what belongs to a person in the browser: their name, and values under keys of their own.
 
 let canKeep = true;
 
@@ -34,15 +34,6 @@ function tryKeeping() {
   keep(key, null);
 }
 
-function keepEntry(at, entry) {
-  const isEmpty = JSON.stringify(entry) === JSON.stringify(newEntry());
-  keep(keyOf(work.annotator, at), isEmpty ? null : entry);
-}
-
-function keepAbout() {
-  keep(keyOf(work.annotator, "about"), { at: work.at, unsaved: work.unsaved, shuffled: work.shuffled, goesOn: work.goesOn });
-}
-
 function readPeople() {
   const people = readKey(peopleKey());
   return { names: Array.isArray(people?.names) ? people.names : [], last: people?.last ?? null };
@@ -56,35 +47,7 @@ function keepPerson(annotator) {
   if (annotator !== null) keep("rageval-review name", annotator);
 }
 
-/** Removes everything that a person entered on this sheet. */
-function forgetPerson(annotator) {
-  const names = readPeople().names.filter((one) => one !== annotator);
-  for (let at = 0; at < sheet.tasks.length; at++) keep(keyOf(annotator, at), null);
-  keep(keyOf(annotator, "about"), null);
-  keep(peopleKey(), names.length ? { names, last: null } : null);
-}
-
-function readKept(annotator) {
-  const entries = new Map();
-  for (let at = 0; at < sheet.tasks.length; at++) {
-    const entry = readKey(keyOf(annotator, at));
-    if (isEntry(entry)) entries.set(at, { ...newEntry(), ...entry });
-  }
-  return { entries, about: readKey(keyOf(annotator, "about")) ?? {} };
-}
-
 function isEntry(entry) {
   return entry !== null && typeof entry === "object" && entry.labels !== null && typeof entry.labels === "object";
 }
 
-/** Takes over what another tab of the browser kept; returns the task, or -1. */
-function followOther(event) {
-  const prefix = work && keyOf(work.annotator, "");
-  if (!work || !event.key?.startsWith(prefix)) return -1;
-  const at = Number(event.key.slice(prefix.length));
-  if (!Number.isInteger(at) || !sheet.tasks[at]) return -1;
-  const entry = readKey(event.key);
-  work.entries.set(at, isEntry(entry) ? { ...newEntry(), ...entry } : newEntry());
-  work.states[at] = stateOf(at);
-  return at;
-}

@@ -25,12 +25,12 @@ function showPerson() {
     }
   });
   const dialog = showMessage("Your work", el("p", {}, "You label as ", name(work.annotator, { class: "name strong" }), ". ",
-    canKeep ? "What you enter is kept in this browser." : "This browser keeps nothing: save the file before you close the page."), error,
+    !usesFiles ? KEPT : canKeep ? "What you enter is kept in this browser." : "This browser keeps nothing: save the file before you close the page."), error,
     el("div", { class: "settings" },
       drawSetting("Go on by itself when a task is labelled", work.goesOn, (isOn) => { work.goesOn = isOn; keepAbout(); }),
       drawSetting("Answer and move with single keys", usesKeys(), (isOn) => keep(KEYS_OFF, isOn ? null : true))),
-    el("div", { class: "known" }, load, el("button", { type: "button", class: "quiet", on: { click: () => { dialog.close(); leave(); } } },
-      "Let another person label"), drawForget(() => dialog.close())));
+    el("div", { class: "known" }, usesFiles && load, el("button", { type: "button", class: "quiet", on: { click: () => { dialog.close(); leave(); } } },
+      "Let another person label"), usesFiles && drawForget(() => dialog.close())));
 }
 
 function drawSetting(text, isOn, change) {

@@ -11,7 +11,7 @@ function drawTop() {
     work && el("div", { class: "progress", id: "progress" }),
     el("div", { class: "tools" },
       work && [el("button", { type: "button", class: "toggle", "aria-keyshortcuts": "l", on: { click: showList } }, "Tasks"),
-        el("button", { type: "button", class: "toggle", id: "save", "aria-keyshortcuts": "s", on: { click: save } }),
+        usesFiles && el("button", { type: "button", class: "toggle", id: "save", "aria-keyshortcuts": "s", on: { click: save } }),
         el("button", { type: "button", class: "toggle person", title: "Files, and another person", on: { click: showPerson } }, name(work.annotator))],
       el("button", { type: "button", class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)",
         on: { click: () => showKeys(KEYS) } }, "?"),
@@ -28,7 +28,7 @@ function drawProgress() {
     counts.skipped > 0 && `${counts.skipped} skipped`, rest !== null && isAnyWaiting() && describeRest(rest)].filter(Boolean).join(" · ");
   refill(document.getElementById("progress"), el("progress", { max: total, value: counts.done, "aria-label": "Labelled tasks" }),
     el("span", { class: "small", id: "so-far" }, text));
-  refill(document.getElementById("save"), "Save file",
+  if (usesFiles) refill(document.getElementById("save"), "Save file",
     work.unsaved > 0 && [el("span", { class: "unsaved", "aria-hidden": "true" }), spoken(" (there are changes that no file has)")]);
   if (!canKeep && !document.getElementById("not-kept")) document.getElementById("content").prepend(drawNotKept());
 }
@@ -100,8 +100,8 @@ function goOn() {
 function showDone() {
   const { done, skipped } = countStates();
   const dialog = showMessage("All tasks are done", el("p", {}, `You labelled ${formatCount(done, "task")}${skipped ? ` and skipped ${skipped}` : ""}. `,
-    "Save the file and give it to the person who sent you this page."),
-    el("button", { type: "button", class: "main", on: { click: () => { dialog.close(); save(); } } }, "Save file"));
+    usesFiles ? "Save the file and give it to the person who sent you this page." : KEPT),
+    usesFiles && el("button", { type: "button", class: "main", on: { click: () => { dialog.close(); save(); } } }, "Save file"));
 }
 
 function skip() {
@@ -122,6 +122,10 @@ async function takeBack() {
 }
 
 function save() {
+  if (!usesFiles) {
+    say(KEPT);
+    return;
+  }
   if (!work.entries.size) {
     say("There is nothing to save yet.");
     return;

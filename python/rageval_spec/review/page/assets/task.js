@@ -187,6 +187,10 @@ function drawOpinion(claim, isNamed) {
 }
 
 function toggleTold() {
+  if (!mayTell(shown.at)) {
+    say("The judge's opinion can be seen once you have judged.");
+    return;
+  }
   shown.isTold = !shown.isTold;
   if (shown.isTold) noteSeen(shown.at);
   refill(document.getElementById("told"), drawTold(shown.at, shown.task));

@@ -33,12 +33,12 @@ function showWelcome() {
     el("p", { class: "lead" }, describeWork()), drawNotKept(), error, sheet.tasks.length > 0 && form,
     sheet.tasks.length > 0 && names.length > 0 && el("div", { class: "known" }, el("p", { class: "muted small" }, "Kept in this browser:"),
       names.map((one) => el("button", { type: "button", class: "toggle", on: { click: () => begin(one) } }, "Go on as ", name(one)))),
-    sheet.tasks.length > 0 && load,
+    usesFiles && sheet.tasks.length > 0 && load,
     el("section", { class: "guidelines" }, el("h2", {}, "What you judge"),
       el("dl", { class: "scale" }, sheet.criteria.map((criterion) => el("div", {}, el("dt", {}, name(criterion.label)),
         el("dd", { dir: "auto" }, criterion.question))))),
     sheet.guidelines.trim() && el("section", { class: "guidelines" }, el("h2", {}, "Guidelines"), drawLines(sheet.guidelines.split("\n"))),
-    el("p", { class: "muted small" }, "Everything stays on this computer: the page makes no request. What you enter is kept in this browser until you save it as a file.")));
+    el("p", { class: "muted small" }, KEPT)));
   field.focus();
 }
 

@@ -1,0 +1,1 @@
+"""The command `view`: the pages of the history in a browser, on this machine only."""

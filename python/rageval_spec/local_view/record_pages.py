@@ -1,0 +1,150 @@
+"""The list of records, the report of each, and the trends: with the code that writes the static files."""
+
+from __future__ import annotations
+
+import html
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.endpoints.http_server import Refusal
+from rageval_spec.history.database import RecordFilter
+from rageval_spec.local_view.application import Asked, Reply, add_links, write_framed
+from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
+from rageval_spec.wording import count_noun
+
+_SIGNS = {"pass": "✓ pass", "warn": "! warn", "fail": "✗ fail", "error": "✗ error"}
+_CLASSES = {"pass": "good", "fail": "bad", "error": "bad", "warn": "weak"}
+_HEADER = ("Time (UTC)", "Evaluation", "Outcome", "Labels", "Branch", "Commit", "")
+
+
+class RecordPages:
+    """The pages of records. Reports are written into a folder of their own once, and served from there."""
+
+    def __init__(self, catalog: RecordCatalog, kept: Path) -> None:
+        """Pages of the catalog; `kept` is an empty folder for what is written once."""
+        self._catalog = catalog
+        self._kept = kept
+
+    def show_list(self, asked: Asked) -> Reply:
+        """A table of records, from which some can be chosen to see side by side."""
+        page = read_page(asked)
+        records, has_older = self._catalog.list_records(page)
+        body = "".join(_draw_list(records)) if records else _EMPTY
+        if problem := self._catalog.explain_history():
+            body = f'<p class="bad">Records of the history are missing here: {escape(problem)}</p>{body}'
+        links = [(page - 1, "Newer records")] if page else []
+        links += [(page + 1, "Older records")] if has_older else []
+        body += "".join(f'<p><a href="/?page={number}">{told}</a></p>' for number, told in links)
+        return Reply(write_framed("Records", body))
+
+    def show_report(self, asked: Asked) -> Reply:
+        """The report of a record, as the report `html` writes it."""
+        record = self._catalog.find(asked.path["record"])
+        folder = self._kept / record.id
+        page = folder / "index.html"
+        if not page.is_file():
+            self._write_report(record, folder)
+        return Reply(add_links(page.read_bytes()))
+
+    def send_part(self, asked: Asked) -> Reply:
+        """A part of the data of a large report."""
+        record, name = asked.path["record"], asked.path["name"]
+        path = self._kept / record / "parts" / f"{name}.js"
+        if not (record.isalnum() and name.replace("-", "").isalnum() and path.is_file()):
+            raise Refusal(404, "There is no such part; open the report again.")
+        return Reply(path.read_bytes(), "text/javascript")
+
+    def send_icon(self, _: Asked) -> Reply:
+        """None: browsers ask for it anyway."""
+        return Reply(b"", "image/x-icon", 204)
+
+    def show_trends(self, asked: Asked) -> Reply:
+        """The numbers of an evaluation over time: of the newest one, or of the one that is named."""
+        from rageval_spec.drawing.trend_charts import write_trend
+        from rageval_spec.history.trends import TrendFilter, collect_trend
+
+        with self._catalog.open_history() as history:
+            entries = [] if history is None else history.entries(RecordFilter(limit=1000))
+            if history is None or not entries:
+                told = escape(self._catalog.explain_history())
+                return Reply(write_framed("Trends", f"<h1>Trends</h1>{f'<p>{told}</p>' if told else _EMPTY}"))
+            name = asked.find("name") or entries[0].name
+            page = write_trend(collect_trend(history, RecordFilter(name), TrendFilter()))
+        others = [one for one in dict.fromkeys(entry.name for entry in entries) if one != name]
+        links = [(one, f"/trends?{urlencode({'name': one})}") for one in others]
+        return Reply(add_links(page, links))
+
+    def _write_report(self, record: KnownRecord, folder: Path) -> None:
+        from rageval_spec.drawing.page.page import write_files
+        from rageval_spec.reports.html import DIGITS
+
+        draft = folder.with_suffix(".part")
+        shutil.rmtree(draft, ignore_errors=True)
+        (draft / "parts").mkdir(parents=True)
+        for name, content in write_files(self._catalog.load(record), DIGITS, None):
+            (draft / (name or "index.html")).write_bytes(content)
+        draft.rename(folder)
+
+
+def read_page(asked: Asked) -> int:
+    """The number of a page, from 0."""
+    text = asked.find("page") or "0"
+    if not text.isdecimal() or len(text) > 6:
+        raise Refusal(404, "There is no such page.")
+    return int(text)
+
+
+_EMPTY = (
+    "<p>There are no records yet.</p>"
+    "<p>Evaluate a spec, and reload this page: <code>rageval-spec run spec.yaml</code></p>"
+)
+
+
+def _draw_list(records: Sequence[KnownRecord]) -> Iterator[str]:
+    yield "<h1>Records</h1>"
+    yield '<form action="/compare" method="get">'
+    yield "<p>Choose two or more to see them side by side.</p>"
+    heads = "".join(f'<th scope="col">{name or "<span class=sr>Pages</span>"}</th>' for name in _HEADER)
+    yield '<div class="scroll" tabindex="0" role="region" aria-label="Table: records">'
+    yield f'<table><thead><tr><th scope="col"><span class="sr">Choose</span></th>{heads}</tr></thead><tbody>'
+    yield from map(_draw_row, records)
+    yield '</tbody></table></div><button type="submit">See side by side</button></form>'
+
+
+def _draw_row(record: KnownRecord) -> str:
+    address = f"/record/{quote(record.id)}/"
+    time = f"{record.time:%Y-%m-%d %H:%M}"
+    if record.problem:
+        told = f'<span class="bad">cannot be read</span> {escape(record.problem)}'
+        return f'<tr><td></td><td>{time}</td><td colspan="{len(_HEADER) - 1}">{told}</td></tr>'
+    said = f"{record.name}, {time}, {', '.join(record.labels) or record.id[:8]}"
+    box = f'<input class="pick" type="checkbox" name="record" value="{record.id}" aria-label="{escape(said)}">'
+    failed = f", {count_noun(record.failed, 'gate')} failed" if record.failed else ""
+    outcome = _SIGNS.get(record.outcome, record.outcome)
+    cells = [
+        box,
+        f'<a href="{address}">{time}</a>',
+        f"<bdi>{escape(record.name)}</bdi>",
+        f'<span class="{_CLASSES.get(record.outcome, "")}">{escape(outcome)}</span>{failed}',
+        escape(", ".join(record.labels)) or f'<span class="muted">{escape(record.title)}</span>',
+        escape(record.branch),
+        escape(record.commit),
+        f'<a href="/label/{record.id}">Label</a> · <a href="/judge/{record.id}">Judge again</a>'
+        if record.folder
+        else '<span class="muted">numbers only</span>',
+    ]
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def escape(text: str) -> str:
+    """A text as HTML that shows it as it is."""
+    return html.escape(make_visible(text))
+
+
+def link_question(record: KnownRecord, dataset: str, system: str, query_id: str) -> str:
+    """The address of a question in the report of a record, as an attribute of HTML has it."""
+    place = urlencode({"q": query_id, "system": system, "dataset": dataset}, quote_via=quote)
+    return html.escape(f"/record/{quote(record.id)}/#{place}")
