@@ -67,7 +67,8 @@ def serve(spec: Path, overrides: Iterable[str], listen: str, token_env: str | No
             console.tell(f"warning: everybody who reaches {host} {told}")
         console.tell(f"checking answers with {', '.join(check.metrics)} at {server.url}/check; Ctrl-C ends this")
         try:
-            stop.wait()
+            while not stop.wait(0.2):  # once polars is loaded, a signal no longer ends a wait without a limit
+                pass
         finally:
             server.close()
             for model in parts.models.values():
