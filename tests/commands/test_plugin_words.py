@@ -369,3 +369,8 @@ def test_a_word_that_0_1_0_did_not_have_says_which_release_brought_it() -> None:
     later = {one for one in found if one[1] not in first[one[0]]}
     assert later == set() or __version__ == "0.1.0" or all(found[one] != "0.1.0" for one in later)
     assert "\nSince\n  0.1.0\n" in invoke("explain", "ndcg").stdout
+
+
+@pytest.mark.parametrize("one", ["gate", "limit", "report"])
+def test_one_of_a_section_is_explained_as_the_section(one: str) -> None:
+    assert invoke("explain", one).stdout == invoke("explain", f"{one}s").stdout != ""

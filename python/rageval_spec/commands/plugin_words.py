@@ -90,6 +90,8 @@ def explain(name: str, model: str | None, form: str) -> int:
     if model is None and (keys := find_keys(name)):
         console.write_form(_write_json(keys) if form == "json" else describe_spec_keys(keys), form)
         return PASSED
+    if model is None and (f"{name}s" in registry.SECTIONS or find_keys(f"{name}s")) and not _is_word(name):
+        return cast("int", explain.callback(f"{name}s", None, form))  # type: ignore[misc]
     found = find_words(name)
     if len(found) > 1:
         text = _list_homonyms(name, found, form)
@@ -101,6 +103,10 @@ def explain(name: str, model: str | None, form: str) -> int:
     return PASSED
 
 
+def _is_word(name: str) -> bool:
+    return any(name in registry.words(section) for section in registry.SECTIONS)
+
+
 def find_keys(name: str) -> dict[str, Any]:
     """What the JSON Schema says of a key of the spec itself, or of its own blocks: `resume`, `gates.min_scored`.
 
@@ -108,7 +114,7 @@ def find_keys(name: str) -> dict[str, Any]:
     """
     from rageval_spec.spec.blocks.spec_node import SpecNode
 
-    if any(name in registry.words(section) for section in registry.SECTIONS):
+    if _is_word(name):
         return {}
     schema = SpecNode.model_json_schema(by_alias=True)
     found = {key: value for key, value in schema["properties"].items() if key not in registry.SECTIONS}

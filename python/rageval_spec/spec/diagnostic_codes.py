@@ -100,7 +100,8 @@ CODES: Mapping[str, Explanation] = {name: Explanation(*told) for name, told in {
         "gates: [{metric: ndcg@10, system: assistant, baseline: bm25, max_drop: 0.02}]"),
     "unknown-key": ("A block has a key that it does not know.", "systems: {bm25: {use: bm25, k: 1.2}}",
         "systems: {bm25: {use: bm25, k1: 1.2}}"),
-    "unknown-metric": ("There is no metric with this name, or not with these parameters.", "metrics: [ngcd@10]",
+    "unknown-metric": ("There is no metric with this name, or not with these parameters, such as a cutoff. "
+        "`rageval-spec list metrics` lists all. Here, `ngcd` should be `ndcg`.", "metrics: [ngcd@10]",
         "metrics: [ndcg@10]"),
     "unknown-name": ("A block names another block that the spec does not have.",
         "gates: [{metric: recall@20, min: 0.5}]",

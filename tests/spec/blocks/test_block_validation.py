@@ -290,6 +290,24 @@ class TestGates:
         assert {index: gate.min for index, gate in checked.gates.items()} == {0: 0.5, 1: None}
         assert checked.partial_gates == {1}
 
+    @pytest.mark.parametrize(
+        ("written", "meant"),
+        [
+            ("token_f1 > 0.5", "{metric: token_f1, min: 0.5}"),
+            ("ndcg@10>=0.4", "{metric: ndcg@10, min: 0.4}"),
+            ("latency@p95 <= 2", "{metric: latency@p95, max: 2}"),
+            ("map", "{metric: map, min: 0.5}"),
+        ],
+    )
+    def test_a_bound_as_text_is_spelled_as_a_gate(self, written: str, meant: str) -> None:
+        (message,) = told(check_blocks(f"{SPEC}gates:\n- {written}\n"))
+        assert message.endswith(f"; write {meant}")
+
+
+def test_a_measure_without_its_cutoff_names_the_metric_of_answers_too() -> None:
+    *_, message = told(check_blocks(SPEC.replace("[map]", "[map, f1]")))
+    assert message.endswith("needs a cutoff; write 'f1@10' for rankings, or for answers 'token_f1'")
+
 
 def blocks_of(*metrics: str) -> list[dict[str, object]]:
     """The metrics' nodes, as read with the plugins of the package."""

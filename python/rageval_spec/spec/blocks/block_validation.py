@@ -359,6 +359,8 @@ def _expand_metric(scalar: yaml_tree.YamlScalar) -> yaml_tree.YamlMapping | Diag
         message, _, hint = str(error).partition("; ")
         if message.startswith("unknown"):
             hint = suggest_metric(text) or hint or suggest(text, registry.words("metrics")) or ""
+        elif of_answers := [one for one in registry.words("metrics") if one.endswith(f"_{text}")]:
+            hint += f" for rankings, or for answers {' or '.join(map(repr, of_answers))}"
         return scalar.place.diagnose(message, "unknown-metric", hint or None)
     cutoff = {} if measure.cutoff is None else {"cutoff": measure.cutoff}
     return _as_mapping(scalar, {"use": measure.name, **cutoff, **measure.parameters})

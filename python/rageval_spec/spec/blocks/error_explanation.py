@@ -36,6 +36,7 @@ _EXPECTED = {
 _MOST_KEYS_SHOWN, _MOST_KEYS_HINTED = 28, 6
 # A range of numbers in the usual notations, `1-5` or `0..1`, and a percentage.
 _RANGE = compile_later(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
+_BOUND = compile_later(r"([^\W\d][^\s<>]*)(?:\s*([<>])=?\s*([\d.]+))?")
 _PERCENTAGE = compile_later(r"(-?\d+(?:\.\d+)?)\s*%")
 
 
@@ -386,6 +387,9 @@ def _hint_keys(block: CheckedBlock, finding: _Finding) -> str | None:
     for name, field in models[0].model_fields.items():
         if finding.node.text in get_args(field.annotation):
             return f"write {{{field.alias or name}: {finding.node.text}}}"
+    bound = _BOUND.fullmatch(finding.node.text.strip())
+    if bound and {"metric", "min", "max"} <= models[0].model_fields.keys():
+        return f"write {{metric: {cut(bound[1])}, {'max' if bound[2] == '<' else 'min'}: {bound[3] or 0.5}}}"
     if example := getattr(models[0], "EXAMPLE", None):
         return f"write {example}"
     return _list(list_keys(models[0])) if len(models[0].model_fields) <= _MOST_KEYS_HINTED else None
