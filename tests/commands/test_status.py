@@ -205,3 +205,11 @@ def test_folders_below_are_looked_at_but_hidden_and_linked_ones_are_not(tmp_path
     Path("loop").symlink_to(tmp_path, target_is_directory=True)
     assert [path for path, _, _ in tell(look(), "specs")] == ["a/b/spec.yaml"]
     assert [path for path, _, _ in tell(look("a"), "specs")] == ["a/b/spec.yaml", "a/b/c/spec.yaml"]
+
+
+def test_a_spec_without_gates_needs_no_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.csv").write_text("question,answer,reference\nWho?,Ada,Ada\n", encoding="utf-8")
+    invoke("init", "--answers", "answers.csv")
+    assert invoke("run", "spec.yaml", "-q").exit_code == 0
+    assert "spec.yaml has no gates; see the questions with the lowest values" in invoke("status").stdout

@@ -250,10 +250,13 @@ def _compare_with_results(path: Path, spec: Spec, results: Sequence[_Opened], fo
     if evaluation.provenance.spec_digest != spec.digest:
         found.advise(2, f"{path} is not the spec that {folder} was made with; evaluate it", "run", path)
     elif evaluation.verdict == "error":
-        found.advise(1, f"the evaluation in {folder} is incomplete; run it again", "run", path)
+        told = f"the evaluation in {folder} is incomplete; ask again for what failed"
+        found.advise(1, told, "run", path, "--retry-failed")
     elif evaluation.verdict == "fail":
         failed = list_names([*dict.fromkeys(one.metric for one in evaluation.gates if one.counted == "fail")])
         found.advise(1, f"see the questions behind the failed gates: {failed}", "show", folder)
+    elif not spec.gates:
+        found.advise(9, f"{path} has no gates; see the questions with the lowest values", "show", folder)
     elif not any(gate.baseline for gate in spec.gates):
         found.advise(9, "keep these results as a baseline for gates", "run", path, "--save-as", "main")
     else:

@@ -86,7 +86,7 @@ def test_what_the_user_changed_is_not_overwritten() -> None:
     spec.write_text("version: 1\n", encoding="utf-8")
     result = invoke("demo", "--no-open")
     assert result.exit_code == 2
-    assert f"{spec} is not as the demo writes it" in result.stderr
+    assert f"you have changed {spec}" in result.stderr
     assert "rageval-spec run rageval-demo/spec.yaml" in result.stderr
     assert "rageval-spec demo rageval-demo-2" in result.stderr
     assert spec.read_text(encoding="utf-8") == "version: 1\n"

@@ -371,3 +371,22 @@ def test_recorded_files_that_cannot_be_read_are_named(tmp_path: Path, tool: str)
     assert result.exit_code == 2, result.output
     assert "bad.txt" in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_judgements_or_traces_names_the_file_to_write(tmp_path: Path) -> None:
+    for tool, file in (("trec", "qrels.tsv"), ("otel", "traces.jsonl")):
+        result = invoke("init", "--from", tool, tmp_path, tmp_path / "spec")
+        assert (result.exit_code, f"is a folder; name the file in it, such as {tmp_path / file}" in result.stderr) == (
+            2,
+            True,
+        )
+
+
+def test_a_golden_set_without_answers_is_to_be_written_alone(tmp_path: Path) -> None:
+    path = tmp_path / "golden.csv"
+    path.write_text("question,reference\nWho?,Ada\n", encoding="utf-8")
+    result = invoke("init", "--answers", path, tmp_path)
+    assert (result.exit_code, f"write a spec for the questions alone: rageval-spec init {path}" in result.stderr) == (
+        2,
+        True,
+    )

@@ -80,7 +80,7 @@ def _write_files(folder: Path) -> None:
     if changed:
         run = f"{program} run {_quote(folder / SPEC)}"
         raise UsageError(
-            f"{changed[0]} is not as the demo writes it. To keep your change, evaluate it: {run}; for a new "
+            f"you have changed {changed[0]}. To keep your change, evaluate it: {run}; for a new "
             f"demo, name another folder: {other}"
         )
     for name in _FILES:

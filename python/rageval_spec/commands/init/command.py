@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rageval_spec.commands.init.first_spec import Findings
 
 
+_USUAL_FILES = {"trec": "qrels.tsv", "otel": "traces.jsonl"}
 TOOLS = ("ragas", "deepeval", "promptfoo", "beir", "trec", "otel")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _file = click.Path(path_type=Path, exists=True)
@@ -182,6 +183,8 @@ def _write_for_files(
     from rageval_spec.commands.init.first_spec import inspect_files, inspect_recorded
 
     if tool in ("trec", "otel"):
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name the file in it, such as {path / _USUAL_FILES[tool]}")
         return _write(inspect_recorded(tool, path, folder), path, folder, tool, force=force)
     if tool == "beir" and not path.is_dir():
         raise UsageError(f"{path} is not a folder; a BEIR dataset is one with corpus.jsonl, queries.jsonl and qrels/")
@@ -191,7 +194,8 @@ def _write_for_files(
     are_answers = is_answered and golden is None
     findings = inspect_files(golden or path, answers, folder, _parse_columns(columns), url, are_answers=are_answers)
     if is_answered and findings.system is None:
-        advice = "name the column with --column answer=NAME, or write a spec for the questions alone with --from"
+        alone = f"{console.name_program()} init {shlex.quote(str(path))}"
+        advice = f"name the column with --column answer=NAME, or write a spec for the questions alone: {alone}"
         raise UsageError(f"{path} has no answers of a system; {advice}")
     written = _write(findings, path, folder, tool, force=force)
     if url is not None and findings.unused:
