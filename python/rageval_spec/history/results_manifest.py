@@ -103,7 +103,8 @@ def check_manifest(folder: Path) -> tuple[int, list[str]]:
     manifest = parse_document(Manifest, path.read_bytes(), str(path), "a manifest of rageval-spec", "run again")
     if faults := [*_find_faults(folder, manifest)]:
         told = "".join(f"\n  {fault}" for fault in faults)
-        raise DataError(f"{folder} is not as {MANIFEST} has it: {count_noun(len(faults), 'file')} differ{told}")
+        differ = "differs" if len(faults) == 1 else "differ"
+        raise DataError(f"{folder} is not as {MANIFEST} has it: {count_noun(len(faults), 'file')} {differ}{told}")
     known = {*manifest.files, MANIFEST, STATEMENT}
     found = (one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
     return len(manifest.files), sorted({*found} - known)
