@@ -77,6 +77,11 @@ _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", 
 )  # fmt: skip
 @shared.set_option
 @shared.store_options
+@click.option(
+    "--leaderboards", nargs=2, multiple=True, metavar="TRUTH JUDGED",
+    help="Instead of labels: how alike two leaderboards order the same systems. Files of trec_eval, ir_measures or "
+    "AutoJudge, or results. Can be repeated.",
+)  # fmt: skip
 @click.option("--details", is_flag=True, help="Show all tables.")
 @shared.form_option
 def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> int:
@@ -92,7 +97,15 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     rageval-spec calibrate --labels labels.csv -o calibration.json
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
     rageval-spec calibrate spec.yaml --agreement 0.95 --against last -o calibration.json
+    rageval-spec calibrate --leaderboards people.tsv judge.tsv
     """
+    if leaderboards := options.pop("leaderboards"):
+        from rageval_spec.commands.calibrate.leaderboards import calibrate_leaderboards
+
+        if results is not None or labels:
+            raise click.UsageError("--leaderboards compares two leaderboards; leave out RESULTS and --labels")
+        console.write(calibrate_leaderboards(leaderboards, options["metrics"], options["form"]))
+        return PASSED
     from rageval_spec.commands.calibrate.judges_against_labels import Running
 
     running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})

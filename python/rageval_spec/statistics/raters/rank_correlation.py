@@ -1,0 +1,139 @@
+"""How alike two leaderboards order the same systems: rank correlations, with intervals over the topics.
+
+A coefficient compares the systems' means over topics. Its interval comes from drawing topics anew: the systems are
+those that there are, the topics a sample.
+
+| name | |
+|---|---|
+| `tau` | tau-a (Kendall, 1938): of all pairs, those in the same order less those in the opposite one |
+| `tau_b` | the same, divided by the pairs that are not tied (Kendall, 1945) |
+| `tau_ap` | tau_AP,b (Urbano and Marrero, SIGIR 2017): the top counts more |
+| `tau_gap` | tau_GAP (Gao and Oard, SIGIR 2015): the same, and a pair weighs as much as its systems differ in truth |
+| `spearman` | the correlation of the ranks; ties get their mean rank |
+| `pearson` | the correlation of the means |
+| `tau_b@k` | tau_b of the k systems that are best in truth; ties at the border are broken by the order of the columns |
+
+tau_AP,b is tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) made symmetric, and with ties.
+Where all systems are tied in one of the two, there is no coefficient: the number is nan. The columns must be in a fixed
+order, such as that of the systems' names: `tau_gap` breaks ties of `judged` by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import Floats, np
+from rageval_spec.statistics.intervals import RESAMPLES, bootstrap_interval, divide
+
+RankCorrelation = Literal["tau", "tau_b", "tau_ap", "tau_gap", "spearman", "pearson"]
+COEFFICIENTS: tuple[RankCorrelation, ...] = ("tau", "tau_b", "tau_ap", "tau_gap", "spearman", "pearson")
+_SAME = 12
+"""Decimals beyond which two means are tied: the order in which topics are added must not part equal systems."""
+_PAIRS_AT_ONCE = 4_000_000
+_ROUNDING = 1e-12
+
+_Coefficient = Callable[[Floats, Floats], Floats]
+
+
+def correlate_means(name: RankCorrelation, means: Floats, top: int | None = None) -> Floats:
+    """The coefficient of each row of means, of shape (2, rows, systems): the truth, and the judge's.
+
+    nan where it is undefined. With `top`, only the systems with the highest true means count, in each row.
+    """
+    if top is not None and top < means.shape[2]:
+        best = np.sort(np.argsort(-means[0], axis=1, kind="stable")[:, :top], axis=1)
+        means = np.stack([np.take_along_axis(one, best, axis=1) for one in means])
+    if means.shape[2] < 2:
+        return np.full(means.shape[1], np.nan)
+    step = max(1, _PAIRS_AT_ONCE // means.shape[2] ** 2)
+    parts = (means[:, start : start + step] for start in range(0, means.shape[1], step))
+    return np.concatenate([_COMPUTE[name](*part) for part in parts])
+
+
+def compute_correlation_interval(
+    name: RankCorrelation, values: Floats, top: int | None = None, resamples: int = RESAMPLES
+) -> Interval | None:
+    """The BCa interval over topics; `values` has the shape (2, topics, systems).
+
+    None for fewer than two topics, or where the coefficient is undefined in more than a tenth of the resamples.
+    """
+
+    def statistic(weights: Floats) -> Floats:
+        totals = weights.sum(axis=1, keepdims=True)
+        means = np.stack([weights @ one / totals for one in values])
+        return correlate_means(name, np.round(means, _SAME), top)
+
+    return bootstrap_interval(statistic, values.shape[1], resamples=resamples)
+
+
+def list_topic_correlations(values: Floats) -> Floats:
+    """tau_b within each topic, of values of shape (2, topics, systems); nan where all systems are tied."""
+    return correlate_means("tau_b", np.round(values, _SAME))
+
+
+def _compare(numbers: Floats) -> Floats:
+    """Whether one system is above (1), level with (0) or below (-1) another, in each row: (rows, one, another)."""
+    signs: Floats = np.sign(numbers[:, :, None] - numbers[:, None, :]).astype(np.int8)
+    return signs
+
+
+def _count_agreeing(truth: Floats, judged: Floats) -> tuple[Floats, Floats, Floats]:
+    """Twice the agreeing pairs less the opposite ones, and twice the pairs that each of the two does not tie."""
+    first, second = _compare(truth), _compare(judged)
+    both = (first * second).sum(axis=(1, 2), dtype=float)
+    return both, (first != 0).sum(axis=(1, 2), dtype=float), (second != 0).sum(axis=(1, 2), dtype=float)
+
+
+def _compute_tau(truth: Floats, judged: Floats) -> Floats:
+    same, parted, judged_parted = _count_agreeing(truth, judged)
+    pairs = truth.shape[1] * (truth.shape[1] - 1)
+    return np.where((parted > 0) & (judged_parted > 0), same / pairs, np.nan)
+
+
+def _compute_tau_b(truth: Floats, judged: Floats) -> Floats:
+    same, parted, judged_parted = _count_agreeing(truth, judged)
+    return divide(same, np.sqrt(parted * judged_parted))
+
+
+def _compute_tau_ap(truth: Floats, judged: Floats) -> Floats:
+    first, second = _compare(truth), _compare(judged)
+    return (_share_above(first, second) + _share_above(second, first)) / 2
+
+
+def _share_above(signs: Floats, pivots: Floats) -> Floats:
+    """For each system with others above it in `pivots`: the share of these that are above it in `signs` too."""
+    above = (pivots < 0).sum(axis=2)
+    agreeing = ((pivots < 0) & (signs < 0)).sum(axis=2)
+    shares = np.where(above > 0, agreeing / np.maximum(above, 1), 0.0).sum(axis=1)
+    return 2 * divide(shares, (above > 0).sum(axis=1).astype(float)) - 1
+
+
+def _compute_tau_gap(truth: Floats, judged: Floats) -> Floats:
+    order = np.argsort(-judged, axis=1, kind="stable")
+    listed = np.take_along_axis(truth, order, axis=1)
+    gaps = np.tril(listed[:, None, :] - listed[:, :, None], -1)
+    whole, right = abs(gaps).sum(axis=2), np.maximum(gaps, 0.0).sum(axis=2)
+    shares = np.where(whole > 0, right / np.where(whole > 0, whole, 1.0), 0.0).sum(axis=1)
+    return 2 * divide(shares, (whole > 0).sum(axis=1).astype(float)) - 1
+
+
+def _compute_spearman(truth: Floats, judged: Floats) -> Floats:
+    return _compute_pearson(*(_compare(one).sum(axis=2, dtype=float) for one in (truth, judged)))
+
+
+def _compute_pearson(truth: Floats, judged: Floats) -> Floats:
+    first, second = (one - one.mean(axis=1, keepdims=True) for one in (truth, judged))
+    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    return divide((first * second).sum(axis=1), spread, _ROUNDING)
+
+
+_COMPUTE: dict[RankCorrelation, _Coefficient] = {
+    "tau": _compute_tau,
+    "tau_b": _compute_tau_b,
+    "tau_ap": _compute_tau_ap,
+    "tau_gap": _compute_tau_gap,
+    "spearman": _compute_spearman,
+    "pearson": _compute_pearson,
+}
