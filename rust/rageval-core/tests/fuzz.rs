@@ -5,7 +5,7 @@ use std::path::Path;
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 
-const ITERATIONS: usize = 20_000;
+const ITERATIONS: usize = 6_000;
 
 /// xorshift64*: all that is needed here.
 struct Random(u64);

@@ -302,6 +302,8 @@ fn pieces_become_the_words_that_they_stand_for() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn blocks_keep_postings(
         gaps in prop::collection::vec((1_u32..2_000_000, prop_oneof![Just(1_u32), 1..5_u32, Just(70_000)]), 1..400),

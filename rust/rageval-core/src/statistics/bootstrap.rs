@@ -439,6 +439,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn neighbours_and_threads_change_nothing(
             samples in prop::collection::vec(prop::collection::vec(-1e3..1e3, 1..40), 1..9),

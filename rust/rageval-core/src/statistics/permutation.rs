@@ -346,6 +346,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn neighbours_and_threads_change_nothing(
             comparisons in prop::collection::vec(prop::collection::vec(-1.0..1.0, 1..30), 1..20),

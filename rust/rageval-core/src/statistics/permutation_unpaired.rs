@@ -414,6 +414,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn neighbours_and_threads_change_nothing(
             pairs in prop::collection::vec((samples(), samples()), 1..20),
