@@ -120,11 +120,11 @@ def test_line_breaks_in_messages_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
-        (["run"], "Missing argument 'SPEC'."),
-        (["run", "spec.yaml", "--lmit", "3"], "No such option '--lmit'. (Did you mean"),
-        (["run", "spec.yaml", "--limit", "0"], "0 is not in the range 1<=x<="),
-        (["score", "a", "b", "--ties", "fair"], "'fair' is not one of"),
+        (["rnu"], "there is no command 'rnu'; did you mean 'run'?"),
+        (["run"], "SPEC is missing: write, for example,"),
+        (["run", "spec.yaml", "--lmit", "3"], "there is no option '--lmit'; did you mean '--limit'?"),
+        (["run", "spec.yaml", "--limit", "0"], "--limit 0: write a whole number from 1 to"),
+        (["score", "a", "b", "--ties", "fair"], "--ties fair: write one of"),
     ],
 )
 def test_a_wrong_command_line_exits_with_2(arguments: list[str], message: str) -> None:

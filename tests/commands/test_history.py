@@ -167,7 +167,7 @@ def test_a_run_is_compared_with_a_record_and_gated_by_one(tmp_path: Path, monkey
 def test_an_outcome_that_no_record_can_have_is_refused() -> None:
     refused = invoke("history", "list", "--outcome", "failed")
     assert refused.exit_code == 2
-    assert "'failed' is not one of 'pass', 'warn', 'fail', 'error'" in refused.stderr
+    assert "--outcome failed: did you mean 'fail'?" in refused.stderr
 
 
 @pytest.mark.usefixtures("history")

@@ -366,7 +366,7 @@ def test_the_help_has_examples_and_every_option_says_what_it_does(command: str) 
 def test_a_limit_below_1_is_refused() -> None:
     result = invoke("show", "--limit", "0")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "0 is not in the range" in result.stderr
+    assert "--limit 0: write a whole number from 1" in result.stderr
 
 
 def test_only_the_values_of_the_shown_questions_are_read_whole(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -330,6 +330,8 @@ _SIGNS_OF_NO_MEMORY = ("annot allocate memory", "can't start new thread", "faile
 def _explain_usage(error: click.ClickException) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"\nTry '{context.command_path} --help'." if context else ""
-    told = f"{PROGRAM}: {error.format_message()}{hint}"
+    from rageval_spec.commands.usage_messages import describe_usage
+
+    told = f"{PROGRAM}: {describe_usage(error)}{hint}"
     tell(error.format_message() if isinstance(error, click.exceptions.NoArgsIsHelpError) else told)
     return SPEC_WRONG

@@ -56,7 +56,7 @@ def test_a_filter_leaves_out_other_metrics() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["before"], "Missing argument 'AFTER'"),
+        (["before"], "AFTER is missing"),
         (["before", "nowhere"], "'nowhere' is neither a results folder nor a label"),
         (["before", "after", "--metric", "token_f2"], "unknown metric 'token_f2'; did you mean 'token_f1'?"),
     ],

@@ -44,7 +44,7 @@ from tests.tiny import write_collection
         (("--from", "beir", "."), "there is no "),
         (
             ("--from", "trulens", "a.jsonl"),
-            "'trulens' is not one of 'ragas', 'deepeval', 'promptfoo', 'beir', 'trec'",
+            "--from trulens: write one of ragas, deepeval, promptfoo, beir, trec or otel",
         ),
     ],
 )

@@ -81,6 +81,9 @@ def init(
         if not asked:
             return PASSED
         return int(init.main(asked, standalone_mode=False) or PASSED)
+    from rageval_spec.commands.init.folder_proposals import guess
+    from rageval_spec.wording import list_names
+
     file, folder = _split_paths(paths)
     if file is not None and (answers is not None or source is not None):
         raise click.UsageError(f"'{file}' is a file; give it, --answers or --from, and a folder for the spec")
@@ -90,6 +93,8 @@ def init(
         raise click.UsageError("--answers and --from exclude each other; give one of them")
     if answers is None and golden is not None:
         raise click.UsageError("--golden belongs to --answers; for questions alone, use --from")
+    if file is not None and url is None and (recorded := guess(file)) in ("trec", "otel"):
+        source, file = (recorded, file), None
     tool, path = source or (None, file or answers)
     if path is None:
         if columns:
@@ -100,20 +105,28 @@ def init(
         return PASSED
     written = _write_for_files(tool, path, golden, url, folder, columns, is_answered=answers is not None, force=force)
     spec, *others = map(str, written)
-    console.show(f"wrote {spec} and {' and '.join(others)}; now try: {console.name_program()} run {spec}\n")
+    console.show(f"wrote {list_names([spec, *others])}; now try: {console.name_program()} run {spec}\n")
     return PASSED
 
 
 def _split_paths(paths: Sequence[Path]) -> tuple[Path | None, Path]:
     """The file of questions, if there is one, and the folder of the spec."""
+    from rageval_spec.commands.init.folder_proposals import TABLES
+    from rageval_spec.commands.usage_messages import find_nearest
     from rageval_spec.reading.formats.text_files import format_of
 
     file = paths[0] if paths and (paths[0].is_file() or format_of(paths[0])) and not paths[0].is_dir() else None
     rest = paths[1:] if file is not None else paths
     if file is not None and not file.exists():
-        raise click.UsageError(f"there is no file '{file}'")
+        raise click.UsageError(f"there is no file '{file}'{find_nearest(file)}")
     if len(rest) > 1 or (rest and rest[0].is_file()):
         raise click.UsageError(f"'{rest[-1]}' is one too many; write FILE and FOLDER, or one of them")
+    if (
+        rest
+        and not rest[0].exists()
+        and (meant := find_nearest(rest[0])).endswith(tuple(f".{one}'?" for one in TABLES))
+    ):
+        raise click.UsageError(f"there is no file or folder '{rest[0]}'{meant}")
     return file, rest[0] if rest else Path()
 
 

@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["answers", "golden", "beir", "trec", "promptfoo", "ote
 """What there is, the likeliest first: the answers of a system, questions, judged documents, runs, a test set of
 promptfoo, or spans."""
 PROMPTFOO = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
-_TABLES = ("csv", "tsv", "xlsx", "parquet", "json", "jsonl", "ndjson")
+TABLES = ("csv", "tsv", "xlsx", "parquet", "json", "jsonl", "ndjson")
 _NAMES: Sequence[tuple[Kind, str]] = (
     ("otel", "trace|span|otel|otlp"),
     ("trec", "qrels"),
@@ -66,7 +66,7 @@ def _find(entries: Sequence[Path]) -> Iterator[Proposal]:
         if path.name in PROMPTFOO:
             yield Proposal("promptfoo", path, f"the tests in {path}", ("--from", "promptfoo", str(path)))
             continue
-        kind = _guess(path)
+        kind = guess(path)
         if kind == "trec" and runs:
             told = f"the judgements in {path} and the rankings in {', '.join(run.name for run in runs)}"
             yield Proposal(kind, path, told, ("--from", "trec", str(path)))
@@ -84,13 +84,13 @@ def is_beir(folder: Path) -> bool:
     return (folder / "qrels").is_dir() and all(any(folder.glob(f"{name}*")) for name in names)
 
 
-def _guess(path: Path) -> Kind | None:
+def guess(path: Path) -> Kind | None:
     """What a file holds; None if neither its name nor its beginning says so."""
     suffix = format_of(path)
     kind = next((kind for kind, pattern in _NAMES if re.search(pattern, path.stem.lower())), None)
     if kind == "trec" or suffix == "qrels":
         return "trec" if suffix in ("tsv", "txt", "qrels", "") else None
-    if suffix not in _TABLES:
+    if suffix not in TABLES:
         return None
     if kind == "otel":  # what `import` wrote of traces has questions and answers
         return "otel" if re.search(_SPAN, _read_beginning(path)) else "answers"
