@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from rageval_spec.engines.local import Local
 from rageval_spec.history.results_folder import FILES
-from rageval_spec.runner import Options, plan, run
+from rageval_spec.runner import Options, RunOutcome, plan, run
 from rageval_spec.spec import load, schema
 from rageval_spec.spec.text.places import SourceText
 from rageval_spec.spec.text.yaml_tree import read_yaml, to_data
@@ -67,6 +68,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store")
 
 
+@pytest.fixture(scope="module")
+def run_first(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Callable[[Path], RunOutcome]:
+    """The first run of a spec, after which all replies to it are stored: one for all tests of this file."""
+    return cache(lambda path: run(path, Options(output=tmp_path_factory.mktemp(path.stem) / "out", store=store)))
+
+
 def test_there_are_specs() -> None:
     assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml", "embeddings.yaml"} <= {
         path.name for path in SPECS
@@ -74,8 +81,8 @@ def test_there_are_specs() -> None:
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
-def test_a_spec_passes(path: Path, tmp_path: Path, store: Path) -> None:
-    outcome = run(path, Options(output=tmp_path / "out", store=store))
+def test_a_spec_passes(path: Path, run_first: Callable[[Path], RunOutcome]) -> None:
+    outcome = run_first(path)
     assert (outcome.exit_code, outcome.evaluation.verdict) == (0, "pass")
     assert outcome.warnings == ()
     questions = QUESTIONS.get(path.stem, 40)
@@ -113,14 +120,18 @@ UNTIMED = [path for path in SPECS if path.stem != "retriever"]
 
 @pytest.mark.parametrize("path", UNTIMED, ids=lambda path: path.stem)
 def test_a_spec_gives_the_same_bytes_in_parts(
-    path: Path, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path,
+    tmp_path: Path,
+    store: Path,
+    run_first: Callable[[Path], RunOutcome],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def list_files(name: str) -> dict[str, bytes]:
         run(path, Options(output=tmp_path / name, store=store))
         files = (file for file in (tmp_path / name).rglob("*") if file.is_file())
         return {str(file.relative_to(tmp_path / name)): file.read_bytes() for file in files}
 
-    list_files("first")  # so that all replies are stored
+    run_first(path)
     whole = list_files("whole")
     monkeypatch.setattr(Local, "count_parts", lambda *_: 7)
     assert list_files("parts") == whole
