@@ -331,7 +331,8 @@ _SIGNS_OF_NO_MEMORY = ("annot allocate memory", "can't start new thread", "faile
 
 def _explain_usage(error: click.ClickException) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = f"\nTry '{context.command_path} --help'." if context else ""
+    called = context.command_path.replace(PROGRAM, name_program(), 1) if context else ""
+    hint = f"\nTry '{called} --help'." if context else ""
     told = f"{PROGRAM}: {_describe_usage(error)}{hint}"
     tell(error.format_message() if isinstance(error, click.exceptions.NoArgsIsHelpError) else told)
     return SPEC_WRONG
