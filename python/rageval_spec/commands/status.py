@@ -199,11 +199,15 @@ def _open_results(files: Sequence[Path], found: Status) -> list[_Opened]:
         except (RagevalError, OSError) as error:
             found.add("results", path.parent, str(error), is_wrong=True)
             continue
-        made = f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M} UTC"
-        is_wrong = evaluation.verdict in ("fail", "error")
-        told = f"{evaluation.name}: {describe_verdict(evaluation)}, {made}"
-        found.add("results", path.parent, told, is_wrong=is_wrong)
         opened.append(_Opened(path.parent, time, evaluation))
+    newest = {one.evaluation.name: one for one in sorted(opened, key=lambda one: one.time)}
+    for one in opened:
+        told = f"{one.evaluation.name}: {describe_verdict(one.evaluation)}"
+        made = f"{datetime.fromtimestamp(one.time, UTC):%Y-%m-%d %H:%M} UTC"
+        is_newest = newest[one.evaluation.name] is one
+        is_wrong = is_newest and one.evaluation.verdict in ("fail", "error")
+        later = "" if is_newest else f", before {newest[one.evaluation.name].folder}"
+        found.add("results", one.folder, f"{told}, {made}{later}", is_wrong=is_wrong)
     waiting = [path for path in files if path.match("record-*.pending.json")]
     if waiting:
         told = f"{count_noun(len(waiting), 'record')} could not be sent to the history yet"
@@ -220,6 +224,9 @@ def _describe_history(kept: Path, found: Status) -> None:
         count, newest, named = peek(database) if database.is_file() else (0, None, ())
     except HistoryError as error:
         found.add("history", database, str(error), is_wrong=True)
+        if re.search("not a database|malformed", str(error)):  # not one that is locked or may not be read
+            move = shlex.join(["mv", str(database), f"{database}.damaged"])
+            found.advice.append(Advice(1, "move the damaged history away; the next run makes a new one", move))
         return
     known = sorted({*saved, *named})
     told = f"; labels {', '.join(known)}" if known else ""

@@ -52,7 +52,7 @@ def test_a_golden_set_and_a_service(tmp_path: Path) -> None:
         answer(
             terminal,
             ("Number [1]:", "9\n"),
-            ("9 is not in the range", "1\n"),
+            ("write a number from 1 to", "1\n"),
             ("Number [1]:", "1\n"),
             ("Its URL [http://localhost:8000/ask]:", "http://localhost:1/ask\n"),
             ("Folder for the spec [.]:", "my questions.jsonl\n"),

@@ -112,19 +112,18 @@ def init(
 def _split_paths(paths: Sequence[Path]) -> tuple[Path | None, Path]:
     """The file of questions, if there is one, and the folder of the spec."""
     from rageval_spec.commands.init.folder_proposals import TABLES
-    from rageval_spec.commands.usage_messages import find_nearest
     from rageval_spec.reading.formats.text_files import format_of
 
     file = paths[0] if paths and (paths[0].is_file() or format_of(paths[0])) and not paths[0].is_dir() else None
     rest = paths[1:] if file is not None else paths
     if file is not None and not file.exists():
-        raise click.UsageError(f"there is no file '{file}'{find_nearest(file)}")
+        raise click.UsageError(f"there is no file '{file}'{console.find_nearest(file)}")
     if len(rest) > 1 or (rest and rest[0].is_file()):
         raise click.UsageError(f"'{rest[-1]}' is one too many; write FILE and FOLDER, or one of them")
     if (
         rest
         and not rest[0].exists()
-        and (meant := find_nearest(rest[0])).endswith(tuple(f".{one}'?" for one in TABLES))
+        and (meant := console.find_nearest(rest[0])).endswith(tuple(f".{one}'?" for one in TABLES))
     ):
         raise click.UsageError(f"there is no file or folder '{rest[0]}'{meant}")
     return file, rest[0] if rest else Path()

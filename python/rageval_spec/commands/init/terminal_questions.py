@@ -70,8 +70,13 @@ def _choose(told: Sequence[str], default: int) -> int:
     """The place of the answer, from 0."""
     for number, text in enumerate(told, 1):
         click.echo(f"  {number}  {make_visible(text)}")
-    number = click.prompt("Number", type=click.IntRange(1, len(told)), default=default)
-    return int(number) - 1
+
+    def read(text: str) -> int:
+        if str(text).strip() not in map(str, range(1, len(told) + 1)):
+            raise click.UsageError(f"write a number from 1 to {len(told)}")
+        return int(text)
+
+    return int(click.prompt("Number", value_proc=read, default=default)) - 1
 
 
 def _ask_file(kind: Kind) -> list[str]:
