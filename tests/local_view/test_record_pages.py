@@ -105,3 +105,14 @@ def test_the_last_results_are_the_record_that_was_made_with_them(tmp_path: Path)
         page = client.get("/")[1]
         assert page.count('name="record"') == 3
         assert "numbers only" not in page
+
+
+def test_judging_again_is_offered_only_with_a_spec(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    with viewing(tmp_path) as client:
+        page = client.get("/")[1]
+        assert "/judge/" not in page
+        assert "start the view with its spec" in page
+    with viewing(tmp_path, spec=tmp_path / "unreadable.yaml") as client:
+        status, page = client.get("/")
+        assert (status, page.count("/judge/")) == (200, 2)

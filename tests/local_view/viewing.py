@@ -76,12 +76,12 @@ def save(evaluation: Evaluation, folder: Path, number: int, label: str) -> None:
 
 
 @contextmanager
-def viewing(folder: Path, *results: Path, spec: Path | None = None) -> Iterator[Client]:
+def viewing(folder: Path, *results: Path, spec: Path | None = None, scale: str = "yes_no") -> Iterator[Client]:
     """The view of a project, and of results folders."""
     kept = folder / "kept"
     kept.mkdir(exist_ok=True)
     places = SearchPlaces(folder / FOLDER, folder / FILE, folder)
-    addresses = list_addresses(RecordCatalog(places, results), kept, folder / "labels.csv", spec)
+    addresses = list_addresses(RecordCatalog(places, results), kept, folder / "labels.csv", spec, scale)
     server = Server(make_view_app(addresses, TOKEN), "127.0.0.1", 0)
     try:
         yield Client(server.url)

@@ -154,13 +154,8 @@ def _respond(reply: Reply) -> Response:
 
 _ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("page.css", "overview.css", "texts.css", "questions.css", "view.css")
-PLACES = (
-    ("Records", "/"),
-    ("Trends", "/trends"),
-    ("Side by side", "/compare"),
-    ("Label", "/label"),
-    ("Monitor", "/monitor"),
-)
+PLACES = (("Records", "/"), ("Trends", "/trends"), ("Side by side", "/compare"), ("Label", "/label"))
+"""The pages that every view has."""
 _NAVIGATION = "".join(f'<a href="{address}">{name}</a>' for name, address in PLACES)
 
 

@@ -7,14 +7,14 @@ A confidence sequence of the differences between people and the judge stays vali
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rageval_spec.calibration.judge_quality import measure_judge
 from rageval_spec.calibration.labelled_items import Joined, join_labels
 from rageval_spec.calibration.measures import WIDTH
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.labels import Label, find_ends
+from rageval_spec.data.labels import Label, LabelScale, find_ends
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
@@ -63,15 +63,17 @@ class Standing:
         }  # fmt: skip
 
 
-def measure_standing(evaluation: Evaluation, labels: Sequence[Label], metrics: Sequence[str]) -> Iterator[Standing]:
-    """The standing of each of these metrics that has labels which belong to the evaluation."""
+def measure_standing(
+    evaluation: Evaluation, labels: Sequence[Label], metrics: Mapping[str, LabelScale]
+) -> Iterator[Standing]:
+    """The standing of each of these metrics, by its labels' scale, that has labels which belong to the evaluation."""
     bounds = {name: find_ends(*ends) for name, ends in read_ranges(evaluation).items()}
-    for metric in metrics:
+    for metric, scale in metrics.items():
         own = [label for label in labels if label.metric == metric]
         if not own:
             continue
         try:
-            joined = join_labels(evaluation, own, metric, None, bounds.get(metric, (0.0, 1.0)))
+            joined = join_labels(evaluation, own, metric, scale, bounds.get(metric, (0.0, 1.0)))
         except RagevalError:  # all its labels are of other answers
             continue
         yield _measure(evaluation, joined)

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.http_server import Refusal
+from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import RecordFilter
 from rageval_spec.local_view.application import Asked, Reply, add_links, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
@@ -23,8 +24,9 @@ _HEADER = ("Time (UTC)", "Evaluation", "Outcome", "Labels", "Branch", "Commit", 
 class RecordPages:
     """The pages of records. Reports are written into a folder of their own once, and served from there."""
 
-    def __init__(self, catalog: RecordCatalog, kept: Path) -> None:
-        """Pages of the catalog; `kept` is an empty folder for what is written once."""
+    def __init__(self, catalog: RecordCatalog, kept: Path, spec: Path | None) -> None:
+        """Pages of the catalog; `kept` is an empty folder for what is written once, `spec` the spec of the view."""
+        self._spec = spec
         self._catalog = catalog
         self._kept = kept
 
@@ -32,13 +34,24 @@ class RecordPages:
         """A table of records, from which some can be chosen to see side by side."""
         page = read_page(asked)
         records, has_older = self._catalog.list_records(page)
-        body = "".join(_draw_list(records)) if records else _EMPTY
+        body = "".join(_draw_list(records, has_spec=self._spec is not None)) if records else _EMPTY
         if problem := self._catalog.explain_history():
             body = f'<p class="bad">Records of the history are missing here: {escape(problem)}</p>{body}'
+        body += self._link_monitor()
         links = [(page - 1, "Newer records")] if page else []
         links += [(page + 1, "Older records")] if has_older else []
         body += "".join(f'<p><a href="/?page={number}">{told}</a></p>' for number, told in links)
         return Reply(write_framed("Records", body))
+
+    def _link_monitor(self) -> str:
+        """A link to what the spec watches; "" if it watches nothing, or cannot be read now."""
+        from rageval_spec.spec import load
+
+        try:
+            is_watched = self._spec is not None and load(self._spec).monitor is not None
+        except (OSError, RagevalError):
+            is_watched = False
+        return '<p><a href="/monitor">Monitor: production, by this spec</a></p>' if is_watched else ""
 
     def show_report(self, asked: Asked) -> Reply:
         """The report of a record, as the report `html` writes it."""
@@ -103,18 +116,21 @@ _EMPTY = (
 )
 
 
-def _draw_list(records: Sequence[KnownRecord]) -> Iterator[str]:
+def _draw_list(records: Sequence[KnownRecord], *, has_spec: bool) -> Iterator[str]:
     yield "<h1>Records</h1>"
     yield '<form action="/compare" method="get">'
     yield "<p>Choose two or more to see them side by side.</p>"
     heads = "".join(f'<th scope="col">{name or "<span class=sr>Pages</span>"}</th>' for name in _HEADER)
     yield '<div class="scroll" tabindex="0" role="region" aria-label="Table: records">'
     yield f'<table><thead><tr><th scope="col"><span class="sr">Choose</span></th>{heads}</tr></thead><tbody>'
-    yield from map(_draw_row, records)
+    yield from (_draw_row(one, has_spec=has_spec) for one in records)
     yield '</tbody></table></div><button type="submit">See side by side</button></form>'
+    if not has_spec:
+        yield "<p>To judge a question again, start the view with its spec: <code>rageval-spec view spec.yaml</code></p>"
 
 
-def _draw_row(record: KnownRecord) -> str:
+def _draw_row(record: KnownRecord, *, has_spec: bool) -> str:
+    again = f' · <a href="/judge/{quote(record.id)}">Judge again</a>' if has_spec else ""
     address = f"/record/{quote(record.id)}/"
     time = f"{record.time:%Y-%m-%d %H:%M}"
     if record.problem:
@@ -132,7 +148,7 @@ def _draw_row(record: KnownRecord) -> str:
         escape(", ".join(record.labels)) or f'<span class="muted">{escape(record.title)}</span>',
         escape(record.branch),
         escape(record.commit),
-        f'<a href="/label/{record.id}">Label</a> · <a href="/judge/{record.id}">Judge again</a>'
+        f'<a href="/label/{record.id}">Label</a>{again}'
         if record.folder
         else '<span class="muted">numbers only</span>',
     ]

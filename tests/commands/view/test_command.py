@@ -49,8 +49,10 @@ def test_the_monitor_page_is_that_of_the_spec(tmp_path: Path) -> None:
     spec.write_text(f"version: 1\nname: bot\nsystems: {systems}\nmetrics: {metrics}\nmonitor: {{}}\n")
     with viewing(tmp_path) as client:
         assert "Start the view with a spec" in client.get("/monitor")[1]
+        assert 'href="/monitor"' not in client.get("/")[1]
     with viewing(tmp_path, spec=spec) as client:
         status, page = client.get("/monitor")
+        assert 'href="/monitor"' in client.get("/")[1]
     assert status == 200, page
     assert '<nav class="places"' in page
 
@@ -69,3 +71,12 @@ def test_without_the_server_the_line_to_install_it_is_printed(tmp_path: Path) ->
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 2
     assert "pip install 'rageval-spec[serve]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("scale", "told"), [("5..1", "must have 2 to"), ("good", "is not a scale"), ("claims", "review select")]
+)
+def test_a_scale_that_cannot_be_labelled_is_refused(tmp_path: Path, scale: str, told: str) -> None:
+    done = invoke("view", tmp_path, "--scale", scale, "--no-open")
+    assert done.exit_code == 2
+    assert told in done.stderr

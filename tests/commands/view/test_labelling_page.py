@@ -1,4 +1,5 @@
 import csv
+import json
 import os
 import signal
 import threading
@@ -12,6 +13,8 @@ import pytest
 from rageval_spec.calibration.judge_quality import measure_judge
 from rageval_spec.calibration.labelled_items import join_labels
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.labels import LabelScale
+from rageval_spec.local_view.label_standing import measure_standing
 from rageval_spec.reading.label_files import read_label_file
 from tests.answered_evaluation import answered, sample, value
 from tests.browser import start_browser
@@ -211,3 +214,19 @@ def test_labels_by_keyboard_are_saved_and_move_the_numbers(client: Client, folde
     page.get_by_role("button", name="Go on as").or_(page.locator("#task-title")).first.wait_for()
     assert seen == []
     context.close()
+
+
+def test_grades_are_saved_and_put_on_their_scale(folder: Path) -> None:
+    first, *_ = list_tasks()
+    with viewing(folder, folder / "results", scale="1..5") as client:
+        assert give(client, first, "6")[0] == 400
+        assert give(client, first, "2")[0] == 200
+        assert give(client, first, "4", "2")[0] == 200
+        assert [row["value"] for row in read(folder)] == ["4"]
+        status, told = client.get(f"/label/{RECORD}/standing")
+    assert status == 200
+    (label,) = read_label_file(folder / "labels.csv")
+    evaluation = make_answers()
+    (standing,) = measure_standing(evaluation, [label], {"faithfulness": LabelScale(1, 5)})
+    assert json.loads(told)["standings"] == [standing.describe()]
+    assert join_labels(evaluation, [label], "faithfulness", LabelScale(1, 5)).labelled == (0.75,)

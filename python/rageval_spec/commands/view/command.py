@@ -27,8 +27,12 @@ _ENDED = "every label that the page called saved is in its file"
 @click.option(
     "--labels", type=click.Path(path_type=Path), metavar="FILE", help="The file of labels.  [default: labels.csv]"
 )
+@click.option(
+    "--scale", default="yes_no", show_default=True, metavar="SCALE",
+    help="What labels are: yes_no, or grades such as 1..5.",
+)  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
-def view(path: str | None, port: int, labels: Path | None, no_open: bool) -> int:
+def view(path: str | None, port: int, labels: Path | None, scale: str, no_open: bool) -> int:
     """Look at records in a browser, side by side, and label answers.
 
     PATH is a folder with evaluations, a spec or a results folder; by default the current folder. Only this machine
@@ -36,20 +40,26 @@ def view(path: str | None, port: int, labels: Path | None, no_open: bool) -> int
 
     \b
     rageval-spec view
-    rageval-spec view spec.yaml --labels labels.csv
+    rageval-spec view spec.yaml --labels labels.csv --scale 1..5
     """
     import secrets
     import tempfile
 
     from rageval_spec.local_view.application import make_view_app
+    from rageval_spec.review.criteria import make_criterion
 
+    if scale == "claims":  # those of one answer are not drawn one by one, which the confidence sequence asks for
+        raise UsageError(
+            "the view labels whole answers; for claims, write a form: rageval-spec review select --scale claims"
+        )
+    make_criterion("", scale)  # what is no scale is refused before the pages open
     catalog, folder, spec = find_catalog(path)
     token = secrets.token_urlsafe(24)
     with (
         tempfile.TemporaryDirectory(prefix="rageval-view-", ignore_cleanup_errors=True) as kept,
         signals.explained(lambda: _ENDED),
     ):
-        app = make_view_app(list_addresses(catalog, Path(kept), labels or folder / "labels.csv", spec), token)
+        app = make_view_app(list_addresses(catalog, Path(kept), labels or folder / "labels.csv", spec, scale), token)
         from rageval_spec.endpoints.http_server import Server
 
         server = Server(app, "127.0.0.1", port)
@@ -97,7 +107,9 @@ _PLACES = {
 _ACTIONS = ("save", "plan", "judge", "keep")
 
 
-def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path, spec: Path | None) -> list[Address]:
+def list_addresses(
+    catalog: RecordCatalog, kept: Path, labels: Path, spec: Path | None, scale: str = "yes_no"
+) -> list[Address]:
     """All pages of the records of a catalog.
 
     Args:
@@ -105,13 +117,14 @@ def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path, spec: Path 
         kept: an empty folder for what is written once and served often.
         labels: the file of labels, which need not exist.
         spec: the spec by which questions are judged again, if it is known.
+        scale: what people enter, as `make_criterion` takes it.
     """
     from rageval_spec.local_view.application import Address
 
     given = {
-        "RecordPages": (kept,),
+        "RecordPages": (kept, spec),
         "ComparisonPage": (),
-        "LabellingPage": (labels,),
+        "LabellingPage": (labels, scale),
         "MonitorPage": (spec, kept),
         "JudgingPage": (spec,),
     }

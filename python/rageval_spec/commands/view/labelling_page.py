@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from rageval_spec.commands.review.forms import make_criteria
-from rageval_spec.data.labels import Label
+from rageval_spec.data.labels import Label, LabelScale
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.local_view.application import Asked, Reply, add_links, read_own, reply_json, write_framed
@@ -43,10 +43,11 @@ class _Work:
 class LabellingPage:
     """The page `/label/ID`, and what it sends and asks while somebody labels."""
 
-    def __init__(self, catalog: RecordCatalog, path: Path) -> None:
-        """Label the answers of a catalog's records; `path` is the file of labels, which need not exist."""
+    def __init__(self, catalog: RecordCatalog, path: Path, scale: str) -> None:
+        """Label the answers of a catalog's records on a scale; `path` is the file of labels, which need not exist."""
         self._catalog = catalog
         self._file = LabelFile(path)
+        self._scale = scale
         self._open: _Work | None = None
 
     def show_choice(self, asked: Asked) -> Reply:  # noqa: ARG002 - as all pages
@@ -95,7 +96,7 @@ class LabellingPage:
         from rageval_spec.local_view.label_standing import measure_standing
 
         work = self._find(asked)
-        metrics = [one.name for one in work.sheet.criteria]
+        metrics = {one.name: LabelScale(one.low, one.high) for one in work.sheet.criteria}
         found = measure_standing(work.evaluation, self._file.read(), metrics)
         return reply_json({"standings": [one.describe() for one in found]})
 
@@ -108,7 +109,7 @@ class LabellingPage:
                 raise Refusal(
                     404, "Of this record the history has only numbers, so there is nothing to read and label."
                 )
-            self._open = _begin(known, self._catalog.load(known))
+            self._open = _begin(known, self._catalog.load(known), self._scale)
         return self._open
 
     def _find_task(self, work: _Work, task: object) -> ReviewTask:
@@ -151,9 +152,9 @@ class LabellingPage:
         return found
 
 
-def _begin(record: KnownRecord, evaluation: Evaluation) -> _Work:
+def _begin(record: KnownRecord, evaluation: Evaluation, scale: str = "yes_no") -> _Work:
     selection = select_answers(evaluation, WantedSelection(random=MOST_TASKS, suspicions=()))
-    criteria = make_criteria(evaluation, selection.metrics, {}, "yes_no", ())[0]
+    criteria = make_criteria(evaluation, selection.metrics, {}, scale, ())[0]
     sheet = build_sheet(evaluation, selection.chosen, criteria, results=record.title)
     return _Work(record.id, evaluation, sheet, {task.id: task for task in sheet.tasks})
 
