@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::array::AnyDictionaryArray;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
@@ -13,12 +14,12 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, Float64Array, Int64Array, PrimitiveArray, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, new_empty_array,
+    RecordBatchReader, make_array, new_empty_array,
 };
 use arrow_buffer::ScalarBuffer;
+use arrow_data::ArrayData;
+use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use arrow_select::concat::concat;
-use arrow_select::take::take;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString};
@@ -230,15 +231,47 @@ fn read_column(
 }
 
 /// Chunks in one array. Dictionaries are replaced by their values, because the keys' type can be too small for the
-/// values of several dictionaries.
-fn concatenate(chunks: &[ArrayRef]) -> std::result::Result<ArrayRef, ArrowError> {
-    let values = |chunk: &ArrayRef| match chunk.as_any_dictionary_opt() {
-        Some(dictionary) => take(dictionary.values(), dictionary.keys(), None),
-        None => Ok(chunk.clone()),
-    };
-    let chunks: std::result::Result<Vec<ArrayRef>, _> = chunks.iter().map(values).collect();
-    let chunks = chunks?;
-    concat(&chunks.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+/// values of several dictionaries. All chunks must have the same type.
+pub(crate) fn concatenate(chunks: &[ArrayRef]) -> std::result::Result<ArrayRef, ArrowError> {
+    let chunks: Vec<ArrayData> = chunks
+        .iter()
+        .map(|chunk| match chunk.as_any_dictionary_opt() {
+            Some(dictionary) => unpack(dictionary),
+            None => Ok(chunk.to_data()),
+        })
+        .collect::<std::result::Result<_, _>>()?;
+    let types: Vec<_> = chunks.iter().map(ArrayData::data_type).collect();
+    if let Some(pair) = types.windows(2).find(|pair| pair[0] != pair[1]) {
+        let message = format!(
+            "the chunks have different types: {} and {}",
+            pair[0], pair[1]
+        );
+        return Err(ArrowError::InvalidArgumentError(message));
+    }
+    let count = chunks.iter().map(ArrayData::len).sum();
+    let mut rows = MutableArrayData::new(chunks.iter().collect(), false, count);
+    for (place, chunk) in chunks.iter().enumerate() {
+        rows.try_extend(place, 0, chunk.len())?;
+    }
+    Ok(make_array(rows.freeze()))
+}
+
+/// The value of each row of a dictionary.
+fn unpack(dictionary: &dyn AnyDictionaryArray) -> std::result::Result<ArrayData, ArrowError> {
+    let values = dictionary.values().to_data();
+    let mut rows = MutableArrayData::new(vec![&values], true, dictionary.len());
+    if values.is_empty() {
+        rows.try_extend_nulls(dictionary.len())?;
+        return Ok(rows.freeze());
+    }
+    for (row, key) in dictionary.normalized_keys().into_iter().enumerate() {
+        if dictionary.is_null(row) {
+            rows.try_extend_nulls(1)?;
+        } else {
+            rows.try_extend(0, key, key + 1)?;
+        }
+    }
+    Ok(rows.freeze())
 }
 
 /// A table to hand to Python: any reader of `__arrow_c_stream__` takes it without a copy.

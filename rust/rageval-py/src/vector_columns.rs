@@ -10,13 +10,14 @@ use arrow_array::types::{Float16Type, Float32Type, Int8Type};
 use arrow_array::{Array, ArrayReader, ArrayRef, FixedSizeListArray, make_array, new_empty_array};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType};
-use arrow_select::concat::concat;
 use half::f16;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use rageval_core::error;
 use rageval_core::vectors::{Rows, Values};
+
+use crate::frames::concatenate;
 
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -82,11 +83,6 @@ pub(crate) fn read_vectors(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Op
         refuse_nulls(lists, name)?;
     }
     Ok(vectors)
-}
-
-fn concatenate(chunks: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
-    let chunks: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
-    concat(&chunks)
 }
 
 /// The arrays in an object; an empty array if it has none.
