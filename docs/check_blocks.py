@@ -4,7 +4,8 @@
     python docs/check_blocks.py docs/gates.md        # some pages
     python docs/check_blocks.py --update [PAGE ...]  # write what commands print into the pages
 
-A page is walked from an empty folder, its blocks in order. A block with `title="spec.yaml"` becomes that file. The
+A page is walked from an empty folder, its blocks in order. A block with `title="spec.yaml"` becomes that file, which a
+command of the page must use, or a file that one uses. The
 commands of `console` and `sh` run in the folder; what a `console` block shows below a command is compared with what it
 prints, with times, sizes, versions and paths made alike; a line `...` stands for any lines. Python is linted and run by
 pytest-examples. A YAML block is a spec, or a part of one, and is validated. JSON, JSON lines, CSV, TOML and INI are
@@ -13,13 +14,13 @@ parsed, SQL is run by DuckDB.
 A comment above the fence says what a block needs:
 
     <!-- not run: needs a chat model -->             the reason why it is not executed; its commands are parsed anyway
-    <!-- checked by: tests/docs/test_ci.py -->       a test of its own checks it
+    <!-- checked by: tests/docs/test_ci.py -->       a test of its own, which has the page's name; `::NAME` names one
     <!-- given: ranking -->                          starts in a new folder, with the function of block_settings.py
     <!-- output of: rageval-spec show q11 -->        the block is a part of what this command prints
     <!-- part of: monitor -->                        the key of the spec that this YAML is below
     <!-- alternatives -->                            each line of this YAML is a part of a spec of its own; each command
                                                      starts in a new folder
-    <!-- exit code: 2 -->                            how a command of the block ends; `$ echo $?` shows it to readers
+    <!-- exit code: 2 -->                            how one command of the block ends; `$ echo $?` shows it to readers
     <!-- stopped after: 1 -->                        Ctrl-C ends the last command, so many seconds after its first line
 
 and a comment anywhere in a page, what all of it needs:
@@ -32,6 +33,7 @@ and a comment anywhere in a page, what all of it needs:
 from __future__ import annotations
 
 import argparse
+import ast
 import configparser
 import contextlib
 import csv
@@ -59,7 +61,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
-from pathlib import Path
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import block_settings
@@ -81,15 +84,48 @@ _NOTES = frozenset(
     ("not run", "checked by", "given", "output of", "part of", "alternatives", "exit code", "stopped after")
 )
 _SHELL = re.compile(r"[|;&<>`$*]")
+_FIGURE = re.compile(r"\b(\d[\d,.]*) ?(ms|s|min|h|seconds?|minutes?|[kKMG]i?B|bytes)(?![\w/])")
 _ALIKE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?"), "TIME"),
-    (re.compile(r"\b\d[\d,.]* ?(ms|s|min|h|seconds?|minutes?)(?![\w/])"), "SPAN"),
-    (re.compile(r"\b\d[\d,.]* ?([kKMG]i?B|bytes)\b"), "SIZE"),
+    (_FIGURE, "FIGURE"),
     (re.compile(r"\b\d[\d,.]*/s\b"), "RATE"),
-    (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,64}\b"), "HASH"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,64}\b"), "HASH"),
 )
+_PRINTED = {
+    "TIME": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| UTC)?",
+    "FIGURE": r"(\d[\d,.]* ?(?:ms|s|min|h|seconds?|minutes?|[kKMG]i?B|bytes))(?![\w/])",
+    "RATE": r"\d[\d,.]*/s\b",
+    "HASH": r"[0-9a-f]{8,64}\b",
+}
+"""What a command may print where a page shows something of a kind."""
+_UNITS = {"ms": 1e-3, "s": 1, "second": 1, "min": 60, "minute": 60, "h": 3600}
+_UNITS |= {
+    "byte": 1,
+    "kB": 1e3,
+    "KB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "KiB": 2**10,
+    "kiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
+_BYTES = frozenset(unit for unit in _UNITS if unit.endswith(("B", "byte")))
+_FARTHEST = 500
+"""By how much a figure may differ from the one that a page shows: not as much as one unit from the next."""
 
 
+_LOAD = """
+import json, sys
+from rageval_spec import SpecError
+from rageval_spec.spec import loads
+text, environment = json.load(sys.stdin)
+try:
+    loads(text, path="the block", environment=environment, check_files=False)
+except SpecError as error:
+    sys.exit(str(error))
+"""
+"""Loads a spec in another process."""
 _MADE: dict[str, tuple[Path, dict[str, Any]]] = {}
 """Settings that this process has made: their folders, of which blocks get copies, and their names."""
 
@@ -160,23 +196,47 @@ def read_blocks(page: Path, text: str) -> Iterator[Block]:
 
 
 def make_alike(line: str) -> str:
-    """A line of output without what differs from run to run: times, durations, sizes, hashes, this version."""
+    """A line of output without this version, and what the width of a table makes of it."""
     from rageval_spec import __version__
 
     line = line.replace(__version__, "VERSION").rstrip()
-    for pattern, word in _ALIKE:
-        line = pattern.sub(word, line)
     return re.sub(r"(?<=\S) +", " ", re.sub(r"─{2,}", "──", line))
 
 
 def matches(shown: Sequence[str], printed: Sequence[str], *, anywhere: bool = False) -> bool:
     """Whether the lines shown are those printed; a line `...` is any lines. `anywhere`: a part is enough."""
     around = ["..."] if anywhere else []
-    patterns = (
-        r"(?:.*\n)*?" if line.strip() == "..." else f"{re.escape(make_alike(line))}\\n"
+    figures: list[str] = []
+    patterns = [
+        r"(?:.*\n)*?" if line.strip() == "..." else f"{_make_pattern(make_alike(line), figures)}\\n"
         for line in (*around, *shown, *around)
-    )
-    return re.fullmatch("".join(patterns), "".join(f"{make_alike(line)}\n" for line in printed)) is not None
+    ]
+    found = re.fullmatch("".join(patterns), "".join(f"{make_alike(line)}\n" for line in printed))
+    return found is not None and all(_is_near(*pair) for pair in zip(figures, found.groups(), strict=True))
+
+
+def _make_pattern(line: str, figures: list[str]) -> str:
+    """What a line that is shown stands for, with a group for each of its figures, which are added to `figures`."""
+    spans = sorted((one.span(), kind) for pattern, kind in _ALIKE for one in pattern.finditer(line))
+    made, at = "", 0
+    for (start, end), kind in spans:
+        if start < at:  # a part of what came before
+            continue
+        made += re.escape(line[at:start]) + _PRINTED[kind]
+        figures += [line[start:end]] * (kind == "FIGURE")
+        at = end
+    return made + re.escape(line[at:])
+
+
+def _is_near(shown: str, printed: str) -> bool:
+    """Whether two figures are of one kind, durations or sizes, and of about one magnitude."""
+    values = []
+    for text in (shown, printed):
+        number, unit = _FIGURE.fullmatch(text).groups()  # type: ignore[union-attr]
+        unit = unit if unit in _UNITS else unit.removesuffix("s")
+        values.append((unit in _BYTES, max(float(number.replace(",", "").rstrip(".")) * _UNITS[unit], 1e-3)))
+    (kind, one), (other_kind, other) = values
+    return kind == other_kind and max(one, other) < _FARTHEST * min(one, other)
 
 
 def shorten(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
@@ -261,6 +321,10 @@ class Walk:
         self.names: dict[str, Any] = {}
         self.environment = {**os.environ, **_make_surroundings(folder)}
         self.code = 0
+        self.used: list[str] = []
+        """What commands and Python have run, in which the names of files are looked for."""
+        self.files: list[tuple[Block, str]] = []
+        """Blocks that are files, and what became of each."""
         self.background: list[subprocess.Popen[str]] = []
         self.text = page.read_text(encoding="utf-8")
         self.here = folder / "page"
@@ -280,6 +344,7 @@ class Walk:
         """Check every block; ends what runs in the background."""
         before = Path.cwd()
         try:
+            self.walked.faults += find_unseen(self.page, self.text)
             for block in read_blocks(self.page, self.text):
                 os.chdir(self.here)
                 try:
@@ -289,6 +354,7 @@ class Walk:
                 except (Exception, SystemExit):
                     told = textwrap.indent(traceback.format_exc(), "    ")
                     self.walked.faults.append(f"{block.place}: it failed:\n{told}")
+            self.walked.faults += [f"{block.place}: {told}" for block, told in self.find_unused()]
         finally:
             os.chdir(before)
             for process in self.background:
@@ -298,6 +364,8 @@ class Walk:
 
     def check(self, block: Block) -> None:
         """Execute a block, or take its reason."""
+        for note in (note for note, value in block.notes.items() if not value.strip() and note != "alternatives"):
+            raise FaultError(f"the comment '{note}' is empty; write what it is: <!-- {note}: ... -->")
         if "given" in block.notes:
             self.start_over(block.notes["given"])
         if block.title:
@@ -324,6 +392,19 @@ class Walk:
                 "it, or <!-- output of: COMMAND --> if it shows what a command prints"
             )
         self.walked.done[done] += 1
+        if block.title and done not in ("not run", "tests of their own"):
+            self.files.append((block, done))
+
+    def find_unused(self) -> Iterator[tuple[Block, str]]:
+        """The files that nothing on the page uses, and what to do. What a used file names is used."""
+        texts, left = [*self.used], [*self.files]
+        while used := [one for one in left if any(_names(text, one[0].title or "") for text in texts)]:
+            texts += [block.text for block, _ in used]
+            left = [one for one in left if one not in used]
+        for block, done in left:
+            if done == "files of commands":
+                told = f"no command uses {block.title}; run one that does, or write <!-- not run: REASON --> above it"
+                yield block, told
 
     def start_over(self, name: str) -> None:
         """Go on in a new folder, with the files and the names of a setting."""
@@ -343,7 +424,11 @@ class Walk:
         commands = read_commands(block)
         if not commands:
             raise FaultError("no line begins with '$ '; if it shows only output, write <!-- output of: COMMAND -->")
+        above = takewhile(lambda line: not line.startswith("$ "), block.lines if block.language == "console" else ())
+        if stray := next((line for line in above if line.strip()), None):
+            raise FaultError(f"no command prints '{stray}', which stands above the first '$ '")
         expected = {0, int(block.notes.get("exit code", 0))}
+        ended = set()
         for number, (command, start, end) in enumerate(commands):
             if number and "alternatives" in block.notes:
                 self.start_over(block.notes["given"])
@@ -354,6 +439,9 @@ class Walk:
             if self.code == 127 and shlex.split(command)[0] in OPTIONAL:
                 self.walked.reasons[f"{shlex.split(command)[0]} is not installed"] += 1
                 return "not run"
+            ended.add(self.code)
+            if command == "echo $?" and not shown:
+                raise FaultError("'$ echo $?' shows no exit code; write what it prints below it")
             if self.code not in expected and not asked:
                 raise FaultError(
                     f"'{command}' ended with exit code {self.code}; show it by a line '$ echo $?', or write "
@@ -361,6 +449,8 @@ class Walk:
                 )
             if shown and not matches(shown, printed.splitlines()):
                 self.differ(block, start, end, command, printed)
+        if not expected <= {0, *ended}:
+            raise FaultError(f"no command ended with exit code {block.notes['exit code']}; mend or remove the comment")
         return "commands"
 
     def compare_output(self, block: Block) -> str:
@@ -368,6 +458,8 @@ class Walk:
         command = block.notes["output of"]
         parse_command(command)
         printed = self.run(command)
+        if self.code != int(block.notes.get("exit code", 0)):
+            raise FaultError(f"'{command}' ended with exit code {self.code}; write <!-- exit code: {self.code} -->")
         if not matches(block.lines, printed.splitlines(), anywhere=True):
             if self.update and "..." not in block.lines:
                 printed = "\n".join(find_likest(block.lines, printed.splitlines()))
@@ -388,6 +480,7 @@ class Walk:
 
     def run(self, command: str) -> str:
         """What a command prints, its errors included; its exit code is `code`."""
+        self.used.append(command)
         if command == "echo $?":
             told, self.code = f"{self.code}\n", 0
             return told
@@ -440,6 +533,7 @@ class Walk:
 
     def run_until(self, command: str, seconds: float) -> str:
         """What a program prints until Ctrl-C, some seconds after its first line; an exit code of 130 counts as 0."""
+        self.used.append(command)
         process, first = self.start(command)
         time.sleep(seconds)
         process.send_signal(signal.SIGINT)
@@ -491,6 +585,7 @@ class Walk:
             raise FaultError(str(error)) from None
         if block.title:
             return "files of commands"
+        self.used.append(block.text)
         path = self.folder / f"block_{block.line}.py"
         path.write_text(block.text, encoding="utf-8")
         main = sys.modules["__main__"]
@@ -528,18 +623,27 @@ class Walk:
         if block.title and not re.search(r"^(version|metrics):", block.text, re.MULTILINE):
             yaml.safe_load(block.text)
             return "files of commands"
-        if not self.in_process:
-            return "files of commands"
         texts = block.lines if "alternatives" in block.notes else (block.text,)
         for text in texts:
             whole = complete(text, block.notes.get("part of"))
             found = re.findall(r"\$\{(?:secret:)?(\w+)", whole)
             environment = {name: block_settings.ENVIRONMENT.get(name, "http://localhost:1/x") for name in found}
             try:
-                loads(whole, path=block.title or "the block", environment=environment, check_files=False)
+                if self.in_process:
+                    loads(whole, path=block.title or "the block", environment=environment, check_files=False)
+                else:
+                    self.load_in_process(whole, environment)
             except SpecError as error:
                 raise FaultError(f"it is no valid part of a spec:\n{textwrap.indent(str(error), '    ')}") from None
         return "specs"
+
+    def load_in_process(self, text: str, environment: dict[str, str]) -> None:
+        """Load a spec where the packages of the page are installed."""
+        given = json.dumps([text, environment])
+        call = ["python", "-c", _LOAD]
+        done = subprocess.run(call, input=given, env=self.environment, cwd=self.here, capture_output=True, text=True)
+        if done.returncode:
+            raise FaultError(f"it is no valid part of a spec:\n{textwrap.indent(done.stderr, '    ')}")
 
     def query(self, block: Block) -> str:
         """Run a block of SQL."""
@@ -577,10 +681,56 @@ def lint_workflow(block: Block) -> str:
 
 def check_own_test(block: Block) -> str:
     """Whether the test that a block names exists, and reads the block's page."""
-    test = ROOT / block.notes["checked by"]
-    if not test.is_file() or not re.search(rf"\b{block.page.stem}\b", test.read_text(encoding="utf-8")):
-        raise FaultError(f"{block.notes['checked by']} does not exist, or does not read {block.page.name}")
+    named, _, function = block.notes["checked by"].partition("::")
+    test = ROOT / named
+    tree = ast.parse(test.read_text(encoding="utf-8")) if test.is_file() else ast.Module([], [])
+    nodes = [*ast.walk(tree)]
+    names = [one.name for one in nodes if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")]
+    texts = [one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    documented = {
+        ast.get_docstring(one, clean=False) for one in nodes if isinstance(one, (ast.Module, ast.FunctionDef))
+    }
+    stems = (
+        block.page.stem,
+        block.page.name,
+        block.page.relative_to(ROOT).as_posix() if block.page.is_relative_to(ROOT) else "",
+    )
+    if not names or (function and function not in names):
+        raise FaultError(f"{named} does not exist, or has no test {function}".rstrip())
+    if not any(text not in documented and (text in stems or text.endswith(f"/{stems[1]}")) for text in texts):
+        raise FaultError(f"{named} does not read {block.page.name}")
     return "tests of their own"
+
+
+def find_unseen(page: Path, text: str) -> list[str]:
+    """Faults for blocks of code that `read_blocks` does not find, so that nothing would execute them."""
+    from markdown_it import MarkdownIt
+
+    seen = {block.line for block in read_blocks(page, text)}
+    faults = []
+    for token in MarkdownIt().parse(text):
+        line = token.map[0] + 1 if token.map else 0
+        parts = [token, *(token.children or ())]
+        if token.type == "fence" and line not in seen:
+            told = "this block is not seen; write its fence outside of a quotation, indented by spaces"
+        elif token.type == "code_block":
+            told = "this block is only indented; write a fence around it"
+        elif any("<pre" in one.content.lower() for one in parts if one.type in ("html_block", "html_inline")):
+            told = "write a fence in place of <pre>"
+        else:
+            continue
+        faults.append(f"{Block(page, line, '', '', None, (), {}).place}: {told}")
+    return faults
+
+
+def _names(text: str, title: str) -> bool:
+    """Whether a text names a file by its name, its module, or a folder or a pattern that it is in."""
+    path = PurePosixPath(title)
+    names = [path.name, *(one.as_posix() for one in path.parents if one.name and not one.name.startswith("."))]
+    names += [path.stem] if path.suffix == ".py" else []
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names) or any(
+        path.match(word) for word in text.split() if "*" in word and set(word) - set("*./")
+    )
 
 
 def parse_with(parse: Callable[[str], object]) -> Callable[[Walk, Block], str]:
@@ -669,7 +819,7 @@ def make_environment(folder: Path, environment: dict[str, str]) -> None:
 
 def list_pages() -> list[Path]:
     """Every page whose blocks are checked."""
-    patterns = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "benches/*.md", "python/onnx_from_checkpoints/*.md")
+    patterns = ("*.md", "docs/**/*.md", "benches/*.md", "python/**/*.md", "packaging/**/*.md", "tests/**/README.md")
     return [page for pattern in patterns for page in sorted(ROOT.glob(pattern))]
 
 

@@ -1,7 +1,9 @@
 """Builds the wheel and the source archive, and checks what people will install: `make release-check`.
 
-    uv run --group release python packaging/release_check.py [--wheels FOLDER]
+    uv run --group release python packaging/release_check.py [--draft] [--wheels FOLDER]
 
+- No file has a placeholder for the address of the repository, and CHANGELOG.md has the day of the release, which is
+  that of the tag if there is one. `--draft` only tells of both.
 - Two builds in two folders have one hash; the second one is built from the source archive.
 - twine, abi3audit, auditwheel and check-wheel-contents accept the wheel; it has at most 12 MB.
 - The bill of materials is in it, is JSON, and names every crate and no folder of this machine.
@@ -35,6 +37,8 @@ ROOT = Path(__file__).parents[1]
 MOST_BYTES, MOST_INSTALLED = 12_000_000, 400 << 20
 BASE_METRICS = "metrics=[ndcg@10, rr, recall@20, {use: faithfulness, judge: overlap}, latency@p95]"
 """The quickstart without the metrics that need a model."""
+PLACEHOLDER = "your-org/"
+"""Stands for the owner of the repository until it has an address."""
 
 
 def run(*command: str | Path, **options: object) -> str:
@@ -71,6 +75,43 @@ def build(kind: str, source: Path, output: Path) -> Path:
 def find_time() -> str:
     """The time of the last commit, which all files have, in seconds."""
     return run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
+
+
+def find_unfinished(root: Path = ROOT) -> list[str]:
+    """What a repository lacks before it can be published: an address, and the day of the release."""
+    found = subprocess.run(
+        [
+            "git",
+            "grep",
+            "-n",
+            "-I",
+            "-o",
+            PLACEHOLDER,
+            "--",
+            ".",
+            ":!tests",
+            ":!CONTRIBUTING.md",
+            f":!packaging/{Path(__file__).name}",
+        ],
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    if found.returncode > 1:
+        raise SystemExit(found.stderr)
+    places = [line.rpartition(":")[0] for line in found.stdout.splitlines()]
+    faults = [f"{place}: write the owner of the repository in place of {PLACEHOLDER[:-1]}" for place in places]
+    version = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    head = re.search(rf"^## \[{re.escape(version)}\] - (\S+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    tags = run("git", "tag", "--points-at", "HEAD", "--format=%(refname:short) %(creatordate:short)", cwd=root)
+    released = dict(line.split(" ") for line in tags.splitlines() if line.startswith("v"))
+    faults += [f"tag {tag}: the version is {version}" for tag in released if tag != f"v{version}"]
+    day = released.get(f"v{version}")
+    if head is None:
+        faults.append(f"CHANGELOG.md: has no line '## [{version}] - {day or 'YYYY-MM-DD'}'")
+    elif day and head[1] != day:
+        faults.append(f"CHANGELOG.md: has {head[1]} as the day of {version}, and its tag {day}")
+    return faults
 
 
 def digest(path: Path) -> str:
@@ -189,10 +230,6 @@ def check_installed(folder: Path, wheels: Path) -> None:
 
 def check_demo(programs: Path, folder: Path, environment: dict[str, str]) -> None:
     """The demo shows a red gate."""
-    known = run(programs / "rageval-spec", "--help", env=environment)
-    if not re.search(r"^ +demo ", known, re.MULTILINE):
-        say("there is no command `demo` yet")
-        return
     (folder / "demo").mkdir()
     command = [str(programs / "rageval-spec"), "demo"]
     found = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder / "demo")
@@ -219,7 +256,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--folder", type=Path, default=ROOT / "target" / "release-check", help="where to work")
     parser.add_argument("--wheels", type=Path, help="the wheels of the dependencies; by default in that folder")
+    parser.add_argument("--draft", action="store_true", help="go on where the repository is not ready to be published")
     chosen = parser.parse_args(arguments)
+    if unfinished := find_unfinished():
+        say("not ready to be published:\n  " + "\n  ".join(unfinished))
+        if not chosen.draft:
+            raise SystemExit("mend these, or give --draft to check the rest")
     folder = chosen.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     wheel, archive = build_twice(folder)

@@ -42,6 +42,21 @@ def check(folder: Path, text: str, *, update: bool = False) -> check_blocks.Walk
         ("```csv\na,b\n1\n```", "do not all have 2 columns"),
         ("<!-- given: nothing -->\n```sh\nls\n```", "no setting is called 'nothing'; they are"),
         ("<!-- checked by: tests/docs/test_show.py -->\n```groovy\nx\n```", "does not read elsewhere.md"),
+        ("<!-- checked by: tests/docs/test_show.py::test_no -->\n```groovy\nx\n```", "has no test test_no"),
+        ("<!-- checked by: docs/block_settings.py -->\n```groovy\nx\n```", "has no test"),
+        ("<!-- not run: -->\n```groovy\nx\n```", "nothing executes"),
+        ("<!-- not run:   -->\n```groovy\nx\n```", "the comment 'not run' is empty"),
+        ("<!-- checked by -->\n```groovy\nx\n```", "the comment 'checked by' is empty"),
+        ("> ```console\n> $ false\n> ```", "this block is not seen"),
+        ("- a\n\n\t```console\n\t$ false\n\t```", "this block is not seen"),
+        ("<pre>\nfalse\n</pre>", "write a fence in place of <pre>"),
+        ("    false", "this block is only indented"),
+        ('```python title="never.py"\nx = 1\n```', "no command uses never.py"),
+        ('```yaml title="never.yaml"\nx: 1\n```', "no command uses never.yaml"),
+        ("```console\nnobody prints this\n$ true\n```", "which stands above the first '$ '"),
+        ("<!-- exit code: 2 -->\n```console\n$ true\n```", "no command ended with exit code 2"),
+        ("<!-- output of: echo one; exit 3 -->\n```text\none\n```", "write <!-- exit code: 3 -->"),
+        ("```console\n$ false\n$ echo $?\n```", "shows no exit code"),
     ],
 )
 def test_a_fault_names_its_line_and_the_remedy(tmp_path: Path, block: str, told: str) -> None:
@@ -49,7 +64,7 @@ def test_a_fault_names_its_line_and_the_remedy(tmp_path: Path, block: str, told:
     page.write_text(f"# A page\n\n{block}\n", encoding="utf-8")
     (tmp_path / "walk").mkdir()
     (fault,) = check_blocks.Walk(page, tmp_path / "walk", update=False).check_all().faults
-    assert re.match(rf"{re.escape(str(page))}:[34]: ", fault)
+    assert re.match(rf"{re.escape(str(page))}:[3-5]: ", fault)
     assert told in fault
 
 
@@ -120,6 +135,10 @@ def test_update_of_a_part_writes_the_lines_that_are_likest(tmp_path: Path) -> No
         ("took 0.3 s, 12 MB", "took 1.25 s, 9.1 MB"),
         ("asked 2026-03-01 10:42 UTC", "asked 2026-11-28 21:05 UTC"),
         ("3f2a91c0  pass", "97b0e6d2  pass"),
+        ("3f2a91c0  pass", "97306162  pass"),
+        ("took 900 ms", "took 1.1 s"),
+        ("took 0.0 s", "took 0.3 s"),
+        ("read 2 h ago", "read 2 min ago"),
         ("a    b\n──────", "a  b\n────"),
         ("a\n...\nd", "a\nb\nc\nd"),
     ],
@@ -130,10 +149,40 @@ def test_what_differs_from_run_to_run_is_alike(shown: str, printed: str) -> None
 
 @pytest.mark.parametrize(
     ("shown", "printed"),
-    [("0.667", "0.668"), ("a\n...\nd", "a\nb\nc"), ("a\n...\na", "a"), ("...\nb", "b\na"), ("q07", "q08")],
+    [
+        ("0.667", "0.668"),
+        ("a\n...\nd", "a\nb\nc"),
+        ("a\n...\na", "a"),
+        ("...\nb", "b\na"),
+        ("q07", "q08"),
+        ("1 ms", "1 s"),
+        ("12 KB", "12 MB"),
+        ("3 s", "3 MB"),
+        ("1 s", "1 h"),
+        ("12345678", "12345679"),
+        ("HASH", "3f2a91c0"),
+    ],
 )
 def test_what_differs_for_a_reason_is_not(shown: str, printed: str) -> None:
     assert not check_blocks.matches(shown.splitlines(), printed.splitlines())
+
+
+def test_a_spec_on_a_page_with_its_own_environment_is_loaded_there(tmp_path: Path) -> None:
+    walked = check(tmp_path, "<!-- environment: uv -->\n\n```yaml\nmetrics: [ncdg@10]\n```\n")
+    assert "did you mean 'ndcg@10'?" in walked.faults[0]
+
+
+def test_a_file_that_a_used_file_names_is_used(tmp_path: Path) -> None:
+    files = [("a.yaml", "b.yaml"), ("b.yaml", "nothing"), ("c.yaml", "a.yaml")]
+    blocks = [f'```yaml title="{name}"\nother: {other}\n```\n' for name, other in files]
+    walked = check(tmp_path, "\n".join([*blocks, "```console\n$ cat a.yaml\nother: b.yaml\n```\n"]))
+    (fault,) = walked.faults
+    assert "no command uses c.yaml" in fault
+
+
+def test_every_page_of_the_repository_is_checked() -> None:
+    names = {page.relative_to(ROOT).as_posix() for page in check_blocks.list_pages()}
+    assert {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/ci.md", "tests/exchange/apps/README.md"} <= names
 
 
 def test_every_picture_is_made_by_the_script() -> None:

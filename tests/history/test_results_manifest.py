@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_validate_names_every_file_that_differs(tmp_path: Path) -> None:
     (out / "results.json").write_bytes(content.replace(b"tiny", b"tidy"))
     shown = invoke("validate", str(out))
     assert shown.exit_code == 3
-    assert "3 files differ" in shown.stderr
+    assert "manifest.json has it: 3 faults\n" in shown.stderr
     for told in ("rows.jsonl: is missing", "values.parquet: has ", "results.json: has the sha256 "):
         assert told in shown.stderr
 
@@ -114,6 +115,7 @@ def test_validate_names_every_file_that_differs(tmp_path: Path) -> None:
         (None, "no run ended there"),
         (b"{", "is not a manifest"),
         (b'{"format_version": 2, "files": {}}', "format_version is 2"),
+        (b'{"format_version": 1, "files": {}}', "names no files"),
         (b'{"format_version": 1, "files": {"../qrels.txt": {"bytes": 10, "sha256": "a"}}}', "outside of the folder"),
     ],
 )
@@ -123,6 +125,56 @@ def test_a_damaged_manifest_is_an_error(tmp_path: Path, content: bytes | None, t
     manifest.unlink() if content is None else manifest.write_bytes(content)
     with pytest.raises(DataError, match=told):
         check_manifest(tmp_path / "out")
+
+
+def change_statement(folder: Path, **changes: Any) -> None:
+    path = folder / "statement.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def link(folder: Path, target: Path) -> None:
+    (folder / "rows.jsonl").rename(target)
+    (folder / "rows.jsonl").symlink_to(target)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda out: (out / "statement.json").unlink(), "statement.json: is missing"),
+        (lambda out: (out / "statement.json").write_text("[]"), "statement.json: is no statement about files"),
+        (
+            lambda out: change_statement(out, subject=[]),
+            "statement.json: has another sha256 of rows.jsonl than manifest.json",
+        ),
+        (
+            lambda out: change_statement(out, subject=[{"name": "x\ny", "digest": {"sha256": "a"}}]),
+            "statement.json: has another sha256 of x\\ny than manifest.json",
+        ),
+        (
+            lambda out: change_statement(out, subject=[{"name": 1, "digest": {"sha256": "a"}}]),
+            "statement.json: has another sha256 of 1 than manifest.json",
+        ),
+        (lambda out: link(out, out / "other.jsonl"), "rows.jsonl: is a link"),
+        (lambda out: link(out, out.parent / "other.jsonl"), "rows.jsonl: is a link"),
+    ],
+)
+def test_a_folder_that_is_not_as_the_run_left_it_is_told(
+    tmp_path: Path, change: Callable[[Path], None], told: str
+) -> None:
+    evaluate(tmp_path)
+    change(tmp_path / "out")
+    shown = invoke("validate", tmp_path / "out")
+    assert shown.exit_code == 3
+    assert f"\n  {told}" in shown.stderr
+
+
+def test_a_part_of_an_evaluation_is_to_be_merged(tmp_path: Path) -> None:
+    evaluate(tmp_path)
+    assert invoke("run", tmp_path / "spec.yaml", "--shard", "1/2", "-o", tmp_path / "parts").exit_code == 0
+    for folder in (tmp_path / "parts", tmp_path / "parts" / "shard-1-of-2"):
+        shown = invoke("validate", folder)
+        assert shown.exit_code == 3
+        assert f"rageval-spec merge {tmp_path / 'spec.yaml'} {folder}" in shown.stderr
 
 
 def test_no_report_may_take_the_names(tmp_path: Path) -> None:

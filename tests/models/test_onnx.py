@@ -1103,11 +1103,20 @@ def test_without_the_extra_every_command_says_at_the_line_what_to_install(tmp_pa
 
 
 @pytest.mark.usefixtures("without_packages")
+@pytest.mark.parametrize("name", ["minilm", "multilingual"])
+def test_without_the_extra_an_embedded_model_names_its_own(tmp_path: Path, name: str) -> None:
+    models = {"mine": {"use": "onnx", "model": name}}
+    systems = {"dense": {"use": "dense", "model": "mine"}}
+    shown = invoke("validate", write_spec(tmp_path, models=models, systems=systems, metrics=["rr"]))
+    assert NEEDED.replace("[onnx]", f"[{name}]") in shown.stderr
+
+
+@pytest.mark.usefixtures("without_packages")
 def test_without_the_extra_models_are_listed_and_not_exported(tmp_path: Path) -> None:
     require("minilm")
     shown = invoke("models", "show", "minilm")
     assert shown.exit_code == 0, shown.stderr
-    assert f"! cannot be run: {NEEDED}" in " ".join(shown.stdout.split())
+    assert f"! cannot be run: {NEEDED.replace('[onnx]', '[minilm]')}" in " ".join(shown.stdout.split())
     write_encoder(folder := tmp_path / "mine")
     exported = invoke("models", "export", folder, "-o", tmp_path / "exported")
     assert exported.exit_code == 2

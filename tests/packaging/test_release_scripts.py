@@ -6,6 +6,8 @@ import base64
 import hashlib
 import importlib.util
 import json
+import os
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -95,3 +97,39 @@ def test_the_files_that_differ_between_two_builds_are_named(
     other = write_wheel(tmp_path / "two.whl", "/a", b"x = 2\n")
     with pytest.raises(SystemExit, match=r"differ: small-1.0.dist-info/RECORD, small/__init__.py$"):
         release_check.report_difference(first, other)
+
+
+@pytest.mark.parametrize(
+    ("changelog", "address", "tag", "faults"),
+    [
+        ("## [1.0.0] - 2026-03-01", "ann/x", "v1.0.0", []),
+        ("## [1.0.0] - 2026-03-01", "ann/x", None, []),
+        (
+            "## [1.0.0] - 2026-02-01",
+            "ann/x",
+            "v1.0.0",
+            ["CHANGELOG.md: has 2026-02-01 as the day of 1.0.0, and its tag 2026-03-01"],
+        ),
+        ("## [Unreleased]", "ann/x", "v1.0.0", ["CHANGELOG.md: has no line '## [1.0.0] - 2026-03-01'"]),
+        ("## [Unreleased]", "ann/x", None, ["CHANGELOG.md: has no line '## [1.0.0] - YYYY-MM-DD'"]),
+        ("## [1.0.0] - 2026-03-01", "ann/x", "v2.0.0", ["tag v2.0.0: the version is 1.0.0"]),
+        (
+            "## [1.0.0] - 2026-03-01",
+            "your-org/x",
+            None,
+            ["a.json:1: write the owner of the repository in place of your-org"],
+        ),
+    ],
+)
+def test_what_is_published_has_an_address_and_its_day(
+    release_check: ModuleType, tmp_path: Path, changelog: str, address: str, tag: str | None, faults: list[str]
+) -> None:
+    (tmp_path / "CHANGELOG.md").write_text(f"{changelog}\n")
+    (tmp_path / "a.json").write_text(f'{{"url": "https://example.org/{address}"}}\n')
+    (tmp_path / "Cargo.toml").write_text('[workspace.package]\nversion = "1.0.0"\n')
+    day = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-03-01T12:00:00Z")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+    calls = [["init", "-q"], ["add", "."], ["commit", "-qm", "x"], *([["tag", tag]] if tag else [])]
+    for call in calls:
+        subprocess.run([*git, *call], cwd=tmp_path, check=True, env={**os.environ, **day})
+    assert release_check.find_unfinished(tmp_path) == faults

@@ -31,7 +31,31 @@ CASES = {
         "  a: {use: jsonl, path: a.jsonl, fields: {text: ask}}  # fields",
         "  a: {use: jsonl, path: a.jsonl, columns: {text: ask}}  # fields",
     ),
-    "quoted": ("  a: {use: jsonl, path: a, 'fields': {text: ask}}", "  a: {use: jsonl, path: a, columns: {text: ask}}"),
+    "quoted": (
+        "  a: {use: jsonl, path: a, 'fields': {text: ask}}",
+        "  a: {use: jsonl, path: a, 'columns': {text: ask}}",
+    ),
+    "quoted twice": (
+        '  a: {use: jsonl, path: a, "fields": {text: ask}}',
+        '  a: {use: jsonl, path: a, "columns": {text: ask}}',
+    ),
+    "both in one line": (
+        "  a: {use: jsonl, path: a, fields: {text: ask}, corpus: c, corpus_fields: {text: x}}",
+        "  a: {use: jsonl, path: a, corpus: c, columns: {text: ask, corpus: {text: x}}}",
+    ),
+    "both, the other way round": (
+        "  a: {use: jsonl, path: a, corpus: c, corpus_fields: {text: x}, fields: {text: ask}}",
+        "  a: {use: jsonl, path: a, corpus: c, columns: {corpus: {text: x}, text: ask}}",
+    ),
+    "both in a block": (
+        "  a:\n    use: jsonl\n    path: a\n    corpus: c\n    fields: {text: ask}  # of questions\n"
+        "    corpus_fields: {text: x}",
+        "  a:\n    use: jsonl\n    path: a\n    corpus: c  # of questions\n    columns: {text: ask, corpus: {text: x}}",
+    ),
+    "beside the key of today": (
+        "  a: {columns: {query_id: nr}, use: jsonl, path: a, fields: {text: ask}}",
+        "  a: {columns: {text: ask, query_id: nr}, use: jsonl, path: a}",
+    ),
     "within a further key": (
         "  a: {use: trec, qrels: q, corpus: c, corpus_fields: {text: 'x'}}",
         "  a: {use: trec, qrels: q, corpus: c, columns: {corpus: {text: 'x'}}}",
@@ -70,7 +94,8 @@ def test_only_the_keys_change(tmp_path: Path, before: str, after: str, start: st
 
 
 BY_HAND = {
-    "the new key is there": "  a: {use: jsonl, path: a, columns: {query_id: nr}, fields: {text: ask}}",
+    "the new key is there": "  a:\n    use: jsonl\n    path: a\n    columns:\n      query_id: nr\n"
+    "    fields: {text: ask}",
     "an alias": "  a: {use: jsonl, path: a, columns: &c {text: x}}\n"
     "  b: {use: trec, qrels: q, corpus: c, corpus_fields: *c}",
     "an anchor before a block": "  a:\n    use: trec\n    qrels: q\n    corpus: c\n    corpus_fields: &c\n     text: x",
@@ -121,6 +146,26 @@ def test_the_command_shows_the_difference_and_writes(tmp_path: Path) -> None:
     for arguments in ((), ("--check",)):
         again = invoke("upgrade", path, *arguments)
         assert (again.exit_code, again.stdout) == (0, f"{path}: nothing to rename\n")
+
+
+def test_a_broken_file_does_not_keep_the_others_from_being_rewritten(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    broken, good = write(tmp_path / "first", "a: ["), write(tmp_path / "second", SPEC % CASES["in one line"][0])
+    shown = invoke("upgrade", broken, tmp_path / "none.yaml", good)
+    assert shown.exit_code == 2
+    assert f"{broken}:1:" in shown.stderr
+    assert f"{tmp_path / 'none.yaml'}" in shown.stderr
+    assert good.read_text() == SPEC % CASES["in one line"][1]
+
+
+def test_a_file_that_is_read_only_stays_as_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path, SPEC % CASES["in one line"][0])
+    before = path.read_bytes()
+    path.chmod(0o444)
+    shown = invoke("upgrade", path)
+    assert (shown.exit_code, path.read_bytes(), path.stat().st_mode & 0o777) == (2, before, 0o444)
+    assert f"{path}: is read-only" in shown.stderr
 
 
 def test_the_warning_names_the_line_and_the_command(tmp_path: Path) -> None:

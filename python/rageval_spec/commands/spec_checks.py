@@ -6,6 +6,7 @@ installed plugins.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import Diagnostic, SpecError, make_visible
-from rageval_spec.errors import GATE_FAILED, PASSED
+from rageval_spec.errors import GATE_FAILED, PASSED, SPEC_WRONG, DataError, RagevalError
 from rageval_spec.reading.missing_columns import write_mapping
 from rageval_spec.wording import count_noun
 
@@ -63,7 +64,11 @@ def _check_spec(spec: Path, overrides: Sequence[str]) -> None:
 
 def _check_results(folder: Path) -> None:
     from rageval_spec.history.results_manifest import check_manifest
+    from rageval_spec.pipeline.execution.shard_files import MANIFEST, read_manifest
 
+    if not (folder / "manifest.json").exists() and (shard := next(folder.rglob(MANIFEST), None)):
+        merge = f"rageval-spec merge {shlex.quote(read_manifest(shard.parent).spec)} {shlex.quote(str(folder))}"
+        raise DataError(f"{folder} has a part of an evaluation; put its parts together, and validate that: {merge}")
     count, others = check_manifest(folder)
     lines = [f"{folder}: valid, {count_noun(count, 'file')} with the content that the run wrote"]
     lines += [f"  not of this run: {name}" for name in others]
@@ -77,7 +82,8 @@ def upgrade(specs: Sequence[Path], check: bool) -> int:
     """Rewrite keys of a spec that have another name today, in place.
 
     Shows what it changes. Comments, quotes and the layout stay. A key that cannot be rewritten safely
-    is named, with what to write instead, and the exit code is 1.
+    is named, with what to write instead, and the exit code is 1. A file that cannot be read or written
+    is named, the others are rewritten all the same, and the exit code is 2.
 
     \b
     rageval-spec upgrade spec.yaml
@@ -85,18 +91,24 @@ def upgrade(specs: Sequence[Path], check: bool) -> int:
     """
     from rageval_spec.spec.upgrading import find_upgrade, write_upgrade
 
-    is_done = True
+    codes = {PASSED}
     for spec in specs:
-        found = find_upgrade(spec)
+        try:
+            found = find_upgrade(spec)
+            if found.renamed and not check:
+                write_upgrade(found)
+        except RagevalError as error:
+            console.report(error, str(error))
+            codes.add(SPEC_WRONG)
+            continue
         console.show("".join(f"{make_visible(line)}\n" for line in found.diff))
         console.complain([key.warn(by_hand=True) for key in found.by_hand])
-        is_done &= not found.by_hand and not (check and found.renamed)
+        codes.add(GATE_FAILED if found.by_hand or (check and found.renamed) else PASSED)
         if found.renamed and not check:
-            write_upgrade(found)
             console.show(f"{make_visible(str(spec))}: renamed {count_noun(len(found.renamed), 'key')}\n")
         elif not found.renamed and not found.by_hand:
             console.show(f"{make_visible(str(spec))}: nothing to rename\n")
-    return PASSED if is_done else GATE_FAILED
+    return max(codes)
 
 
 @click.command("schema", cls=OutputCommand)

@@ -11,12 +11,14 @@ https://github.com/in-toto/attestation/blob/main/spec/predicates/test-result.md
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.json_documents import FORMAT_VERSION, dump_document, parse_document
 from rageval_spec.dataclass import dataclass
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
 from rageval_spec.plugin.report import MANIFEST, STATEMENT
 from rageval_spec.store.disk import digest_file, write_or_explain
@@ -89,7 +91,7 @@ def make_statement(manifest: Manifest, digest: str, evaluation: Evaluation) -> d
 
 
 def check_manifest(folder: Path) -> tuple[int, list[str]]:
-    """Compare a results folder with its manifest.
+    """Compare a results folder with its manifest, and the statement about it with both.
 
     Returns:
         How many files the manifest has, and what the folder has besides, which another run or a person put there.
@@ -101,10 +103,11 @@ def check_manifest(folder: Path) -> tuple[int, list[str]]:
     if not path.is_file():
         raise DataError(f"{folder} has no {MANIFEST}: no run ended there; evaluate again with `-o {folder}`")
     manifest = parse_document(Manifest, path.read_bytes(), str(path), "a manifest of rageval-spec", "run again")
+    if not manifest.files:
+        raise DataError(f"{path} is not a manifest of rageval-spec: it names no files; run again")
     if faults := [*_find_faults(folder, manifest)]:
-        told = "".join(f"\n  {fault}" for fault in faults)
-        differ = "differs" if len(faults) == 1 else "differ"
-        raise DataError(f"{folder} is not as {MANIFEST} has it: {count_noun(len(faults), 'file')} {differ}{told}")
+        told = "".join(f"\n  {make_visible(fault)}" for fault in faults)
+        raise DataError(f"{folder} is not as {MANIFEST} has it: {count_noun(len(faults), 'fault')}{told}")
     known = {*manifest.files, MANIFEST, STATEMENT}
     found = (one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
     return len(manifest.files), sorted({*found} - known)
@@ -112,12 +115,25 @@ def check_manifest(folder: Path) -> tuple[int, list[str]]:
 
 def _find_faults(folder: Path, manifest: Manifest) -> Iterator[str]:
     for name, file in manifest.files.items():
-        path = folder / name
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        path, place = folder / name, PurePosixPath(name)
+        if ".." in place.parts or not path.is_relative_to(folder):
             yield f"{name}: is outside of the folder"
+        elif any((folder / part).is_symlink() for part in (place, *place.parents[:-1])):
+            yield f"{name}: is a link, or in a folder that is one; a run writes none"
         elif not path.is_file():
             yield f"{name}: is missing"
         elif (size := path.stat().st_size) != file.bytes:
             yield f"{name}: has {size:,} bytes, and had {file.bytes:,}"
         elif (found := digest_file(path)) != file.sha256:
             yield f"{name}: has the sha256 {found[:12]}…, and had {file.sha256[:12]}…"
+    yield from (f"{one}: is a link; a run writes none" for one in (MANIFEST, STATEMENT) if (folder / one).is_symlink())
+    listed = {MANIFEST: digest_file(folder / MANIFEST)} | {name: file.sha256 for name, file in manifest.files.items()}
+    try:
+        statement = json.loads((folder / STATEMENT).read_bytes())
+        stated = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        yield f"{STATEMENT}: is missing" if isinstance(error, OSError) else f"{STATEMENT}: is no statement about files"
+        return
+    for name in sorted({*listed, *stated}, key=str):
+        if listed.get(name) != stated.get(name):
+            yield f"{STATEMENT}: has another sha256 of {name} than {MANIFEST}, or only one of them names it"

@@ -304,10 +304,11 @@ def say_other_graph(source: ModelFiles) -> str:
     return f"; write `graph: repository` to run its {others[0]}" if others else ""
 
 
-def find_missing_packages() -> str | None:
-    """What to install before a model can be run, if the packages of the extra `onnx` are not there; else None."""
+def find_missing_packages(model: object = None) -> str | None:
+    """What to install before a model can be run, if the packages of its extra are not there; else None."""
+    extra = model if model in EMBEDDED else "onnx"
     missing = [package for package in ("onnx", "onnxruntime") if importlib.util.find_spec(package) is None]
-    return f"needs {' and '.join(missing)}; run: pip install 'rageval-spec[onnx]'" if missing else None
+    return f"needs {' and '.join(missing)}; run: pip install 'rageval-spec[{extra}]'" if missing else None
 
 
 def require_packages() -> None:

@@ -147,7 +147,7 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         return is_default and not EMBEDDED["minilm"].is_installed and EMBEDDED["multilingual"].is_installed
 
     def check(self) -> str | None:
-        return model_files.find_missing_packages()
+        return model_files.find_missing_packages(self.node.model)
 
     def check_files(self) -> Iterator[FileFault]:
         try:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import unified_diff
+from functools import reduce
 from pathlib import Path
+from stat import S_IWUSR
 from typing import Any
 
 import yaml
@@ -76,6 +78,8 @@ def write_upgrade(upgrade: Upgrade) -> None:
     """Write the new text in place of the old one, completely or not at all. Links are followed, permissions stay."""
     target = upgrade.path.resolve()
     mode = target.stat().st_mode
+    if not mode & S_IWUSR:
+        raise UsageError(f"{upgrade.path}: is read-only, and was not changed; make it writable and try again")
     write_or_explain(target, upgrade.after.encode(), f"{upgrade.path}: could not be written")
     target.chmod(mode)
 
@@ -106,16 +110,35 @@ def _rename(text: str, key: FormerKey) -> str | None:
     line, column, _ = key.place.position
     starts = [len(_BOM) * text.startswith(_BOM), *(end.end() for end in re.finditer(r"\r\n|\r|\n", text))]
     start = starts[line - 1] + column - 1
-    node, value = next(pair for pair in _walk(yaml.compose(text, yaml.SafeLoader)) if pair[0].start_mark.index == start)
+    pairs = _walk(yaml.compose(text, yaml.SafeLoader))
+    block, node, value = next(found for found in pairs if found[1].start_mark.index == start)
     end, first, *inner = node.end_mark.index, *key.keys
+    if present := next((other for name, other in block.value if name.value == first), None):
+        return _merge(text, start, value, present, inner)
     rest: str | None = text[end:]
     for name in inner:
         rest = _wrap(text, end, value, name)
-    return None if rest is None else text[:start] + first + rest
+    mark = text[start] if text[start] in "'\"" else ""
+    return None if rest is None else f"{text[:start]}{mark}{first}{mark}{rest}"
 
 
-def _walk(top: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """All keys with their values; a block that aliases share is visited once."""
+def _merge(text: str, start: int, value: yaml.Node, present: yaml.Node, names: list[str]) -> str | None:
+    """The text with the `{...}` of a key moved into that of the key of today; None if one is written another way."""
+    first, end, at = value.start_mark.index, value.end_mark.index, present.start_mark.index + 1
+    if not getattr(value, "flow_style", False) or not getattr(present, "flow_style", False) or first < start:
+        return None
+    content = reduce(lambda inner, name: f"{{{name}: {inner}}}", names, text[first:end])
+    moved = content[1:-1] + ", " * bool(present.value)
+    before, after = text[:start], text[end:at] + moved + text[at:]
+    if at < start:
+        before, after = text[:at] + moved + text[at:start], text[end:]
+    if after.lstrip().startswith(","):
+        return before + after.lstrip()[1:].lstrip()
+    return before.rstrip().removesuffix("," * after.lstrip().startswith("}")) + after
+
+
+def _walk(top: yaml.Node | None) -> Iterator[tuple[yaml.MappingNode, yaml.Node, yaml.Node]]:
+    """All keys with their blocks and their values; a block that aliases share is visited once."""
     seen: set[int] = set()
     waiting = [top]
     while waiting:
@@ -124,7 +147,7 @@ def _walk(top: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
-            yield from node.value
+            yield from ((node, *pair) for pair in node.value)
             waiting += [value for _, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
             waiting += node.value

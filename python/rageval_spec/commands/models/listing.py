@@ -103,7 +103,7 @@ def inspect(location: Location, name: str) -> Inspected:
             facts |= {"architecture": configuration.model_type, "labels": configuration.labels}
             facts |= {} if configuration.task is None else {"head": HEADS[configuration.task]}
             if source is not None and source.graph == "own":
-                if missing := find_missing_packages():
+                if missing := find_missing_packages(name):
                     problems.append(missing)
                 else:
                     attempt(lambda: find_architecture(configuration.encoder))
