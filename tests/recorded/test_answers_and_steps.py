@@ -60,7 +60,7 @@ def test_contexts_can_be_texts_or_objects() -> None:
     assert read_contexts("one").texts == ("one",)
     assert read_contexts([]).texts == () and read_contexts([]).ids is None
     found = read_contexts([{"page_content": "a", "doc_id": 1}, {"page_content": "b", "doc_id": 2}])
-    assert found == (("a", "b"), ("1", "2"), None)
+    assert found == (("a", "b"), ("1", "2"), None, None)
     with pytest.raises(UnusableReplyError, match="both texts and objects"):
         read_contexts(["a", {"text": "b"}])
 
