@@ -190,13 +190,21 @@ def judge_ranking(
     return judged | coverage.list_rest()
 
 
+def _list_whole(passages: Sequence[Passage]) -> dict[str, list[Touch]]:
+    """The documents that passages are in, as chunks that contain all of them."""
+    found: dict[str, list[Touch]] = {one.document: [] for one in passages}
+    for number, one in enumerate(passages):
+        found[one.document].append(Touch(number, 0, one.length))
+    return found
+
+
 @dataclass(frozen=True)
 class PassageRelevance:
     """The passages of a dataset's questions, and the judgements that follow from them for a ranking of chunks.
 
     Attributes:
         passages: those of each question, by query id; at least one each.
-        corpus: the chunks of the dataset's corpus that touch a passage, by query id; empty without a corpus.
+        corpus: the chunks of the dataset's corpus that touch a passage, by query id, those without any as well.
         locate: finds the part of a passage that another chunk contains.
         at_least: the share of a passage's characters that must be seen to find it; None for graded coverage.
         chunk_ids: the ids of all chunks of the corpus, less those that are ids of documents: a system's chunks can have
@@ -238,6 +246,8 @@ class PassageRelevance:
     def judge_run(self, run: pl.DataFrame) -> pl.DataFrame:
         """The judgements for a run over the corpus: `query_id, doc_id, score`. Ties are ordered as trec_eval does.
 
+        The id of a document that a passage is in stands for all of it, unless the corpus has chunks of this id.
+
         Raises:
             DataError: none of its chunks is known.
         """
@@ -248,14 +258,17 @@ class PassageRelevance:
                 f"none of the chunks in the run is {what}, so nobody knows where they are; "
                 f"the first is {run['doc_id'][0][:60]!r}; name the file of these chunks in 'corpus'"
             )
-        pairs = [(query_id, chunk_id) for query_id, touches in self.corpus.items() for chunk_id in touches]
+        touches = {
+            query_id: {**_list_whole(found), **self.corpus[query_id]} for query_id, found in self.passages.items()
+        }
+        pairs = [(query_id, chunk_id) for query_id, found in touches.items() for chunk_id in found]
         schema = {"query_id": pl.String, "doc_id": pl.String}
         touching = run.join(pl.DataFrame(pairs, schema=schema, orient="row"), on=[*schema], how="semi")
         order = [pl.col("score").cast(pl.Float32), pl.col("doc_id")]
         ranked: dict[str, list[str]] = {query_id: [] for query_id in self.passages}
         for query_id, doc_id in touching.sort(order, descending=True).select("query_id", "doc_id").iter_rows():
             ranked[query_id].append(doc_id)
-        return self._tabulate(ranked, self.corpus)
+        return self._tabulate(ranked, touches)
 
     def judge_contexts(self, touches: Mapping[str, Touches]) -> pl.DataFrame:
         """The judgements for the contexts of answers, in their order, by query id."""

@@ -1,8 +1,8 @@
 """Finds quotes in documents, and the parts of passages that chunks contain.
 
 A quote is looked for as it is; then without case, accents, white space and punctuation; then with small edits, as the
-place with the highest similarity of rapidfuzz (`partial_ratio`: 1 - insertions and deletions / characters of both). This
-place is as long as the quote, so its ends can be off by a few characters.
+place with the highest similarity of rapidfuzz (`partial_ratio`: 1 - insertions and deletions / characters of both).
+This place is as long as the quote, so its ends can be off by a few characters.
 """
 
 from __future__ import annotations

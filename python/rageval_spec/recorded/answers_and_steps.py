@@ -200,7 +200,9 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
     places = [_read_place(item, f"{what}[{place}]") for place, item in enumerate(read)]
     has_places = any(place is not None for place in places)
     keys = [key for key in questions_and_answers.ID_KEYS if not has_places or key != "document_id"]
-    ids = _all_or_none(read, [*keys, "document_id"], what)
+    ids = _all_or_none(read, keys, what)
+    if ids is None and has_places and all(item.get("document_id") is not None for item in read):
+        ids = [item["document_id"] for item in read]
     key = next((key for key in questions_and_answers.SCORE_KEYS if any(key in item for item in read)), None)
     return Contexts(
         texts,

@@ -235,7 +235,7 @@ def _check_length(one: Passage) -> Passage:
 def _explain_absent(one: Passage, document: SearchedText, nearest: Found | None) -> str:
     message = f"{one.place}: the quote {_show(one.quote or '')} is not in {one.document!r}"
     if nearest is None:
-        return f"{message}, which has no text"
+        return f"{message}; quote words that stand there"
     start, end, similarity, _ = nearest
     told = f"characters {start:,} to {end:,} (similarity {similarity:.2f}): {_show(document.text[start:end])}"
     return f"{message}; the nearest place is {told}; correct the quote, or give 'start' and 'end'"

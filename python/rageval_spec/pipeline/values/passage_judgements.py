@@ -18,11 +18,16 @@ from rageval_spec.store.stored_tables import AnyTable, load_table
 
 
 def judge_run(collection: Collection, run: pl.DataFrame | None) -> Collection:
-    """The collection with the judgements for a run over its corpus; itself without a run or passages."""
+    """The collection with the judgements for a run over its corpus; itself without a run or passages.
+
+    Raises:
+        DataError: none of the run's chunks is known.
+    """
     passages, judged = collection.passages, collection.qrels
     if passages is None or judged is None or run is None:
         return collection
-    return replace(collection, load_qrels=lambda: only_queries(passages.judge_run(run), judged))
+    found = only_queries(passages.judge_run(run), judged)
+    return replace(collection, load_qrels=lambda: found)
 
 
 def judge_contexts(asked: Collection, answers: AnyTable) -> tuple[Collection, AnyTable]:

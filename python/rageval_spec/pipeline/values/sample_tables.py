@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -202,7 +203,8 @@ class SampleParts:
     @classmethod
     def of(cls, asked: Collection, system: str, answers: AnyTable) -> SampleParts:
         """The parts of the samples of a system that answers; `asked` holds the queries that it was asked."""
-        asked, answers = judge_contexts(asked, answers)
+        with suppress(DataError):  # told with the values
+            asked, answers = judge_contexts(asked, answers)
         assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
         kept = answers.drop(name for name in answers.columns if name not in _OF_ANSWERS)
         return cls(asked.name, system, asked.queries, asked.references, asked.qrels, asked.columns, kept)
@@ -213,7 +215,8 @@ class SampleParts:
 
         `with_texts` takes the texts of the documents from the corpus, if the dataset has one.
         """
-        judged = judge_run(judged, run)
+        with suppress(DataError):  # told with the values
+            judged = judge_run(judged, run)
         ranked = run.with_columns((pl.int_range(pl.len()) + 1).over("query_id").alias("rank"))
         first = ranked.filter(pl.col("rank") <= tables.SHOWN_DOCUMENTS)
         has_texts = with_texts and judged.documents is not None
