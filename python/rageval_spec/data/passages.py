@@ -1,22 +1,10 @@
 """Passages: places in documents that answer a question, and what chunks of documents are worth by them.
 
-A golden set that names chunks is worth nothing after the documents are cut anew. One that names passages stays: which
-chunks are relevant follows from where a chunk lies in its document. `PassageRelevance` derives the judgements
-(`query_id, doc_id, relevance`) of a ranking of chunks, with which all ranking measures are computed as trec_eval does:
-
-- A ranking is read from its top. The characters of a passage that a chunk contains count at the first chunk that has
-  them; those that chunks above it have do not count again.
-- With `at_least`, a passage is found at the first chunk at which at least this share of its characters has been seen.
-  This chunk has the passage's grade as its relevance.
-- Without it, coverage is graded in tenths: a chunk's relevance is the passage's grade, times the tenths of the passage
-  that have been seen at this chunk, less those that were seen above it. They add up to ten times the grade.
-- A chunk that finds several passages has the highest of these numbers, as a document with several passages has.
-- A chunk that contains a part of a passage and adds nothing has the relevance 0: duplicates count once.
-- What a ranking does not find is relevant all the same: the chunk of the corpus that adds most, then the next one. What
-  no known chunk contains is an item of its own, by the passage's name, which no system can find.
-
-Tenths, because relevance is a whole number, because a share below 5 % is an overlap rather than content, and because
-measures with a gain of 2^relevance - 1 stay finite.
+A ranking of chunks is read from its top. A character of a passage counts at the first chunk that has it, and not again.
+With `at_least`, the chunk at which that share of a passage's characters has been seen has the passage's grade as its
+relevance; otherwise coverage is graded, and a chunk has the grade times the tenths of the passage that it adds. Of
+several passages, the highest number counts. What a ranking lacks is relevant all the same: in the chunks of the corpus
+that add most, and by the passage's name where no known chunk has it. docs/passages.md explains these rules.
 """
 
 from __future__ import annotations
@@ -30,8 +18,10 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 
 TENTHS = 10
-"""Into how many steps the coverage of a passage is graded."""
+"""The steps of graded coverage. Relevance is a whole number; less than 5 % of a passage is an overlap rather than
+content; and measures with a gain of 2^relevance - 1 stay finite."""
 DEFAULT_SHARE = 0.5
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +31,6 @@ class Passage:
     Attributes:
         document: the document's id, such as its path below a folder.
         start, end: the offsets of its characters, half open; None if it is only known by its quote.
-        quote: its text; None if it is only known by its offsets.
-        grade: its relevance, at least 0.
         similarity: how similar the quote is to the text at the offsets, from 0 to 1.
         occurrences: how often the quote stands in the document; the first place counts.
         place: where it is written: `golden.jsonl:12`.
@@ -71,9 +59,6 @@ class Passage:
         return f'{self.document} "{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"}"'
 
 
-_SHOWN = 60
-
-
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """What is known of a chunk: its document and its offsets there, its text, or both. What is unknown is None."""
@@ -100,8 +85,6 @@ class Touch(NamedTuple):
 
 Touches = Mapping[str, Sequence[Touch]]
 """The parts of a question's passages that chunks contain, by the chunk's id; chunks without a part are left out."""
-Located = Callable[[Passage, Chunk], "tuple[int, int] | None"]
-"""Finds the part of a passage that a chunk contains, as offsets in the passage."""
 
 
 class Coverage:
@@ -110,63 +93,45 @@ class Coverage:
     def __init__(self, passages: Sequence[Passage], at_least: float | None) -> None:
         """Start with nothing seen; `at_least` is None for graded coverage."""
         self._passages, self._at_least = passages, at_least
-        self._seen: list[tuple[tuple[int, int], ...]] = [()] * len(passages)
-        self._credited = [0] * len(passages)
+        self._seen, self._credited = [0] * len(passages), [0] * len(passages)  # a bit for each character
 
     def share(self, number: int) -> float:
         """The share of a passage's characters that was seen."""
-        return _count(self._seen[number]) / self._passages[number].length
+        return self._seen[number].bit_count() / self._passages[number].length
 
     def weigh(self, touches: Sequence[Touch]) -> tuple[int, int]:
         """What a chunk would add, without adding it: its relevance, and the number of characters."""
-        relevance = added = 0
-        for number, parts in _join(self._seen, touches).items():
-            relevance = max(relevance, self._worth(number, _count(parts)))
-            added += _count(parts) - _count(self._seen[number])
-        return relevance, added
+        joined = self._join(touches).items()
+        added = sum(seen.bit_count() - self._seen[number].bit_count() for number, seen in joined)
+        return max((self._worth(number, seen.bit_count()) for number, seen in joined), default=0), added
 
     def add(self, touches: Sequence[Touch]) -> int:
         """See a chunk; returns its relevance."""
         relevance, _ = self.weigh(touches)
-        for number, parts in _join(self._seen, touches).items():
-            self._credited[number] += self._steps(number, _count(parts))
-            self._seen[number] = parts
+        for number, seen in self._join(touches).items():
+            self._credited[number], self._seen[number] = self._steps(number, seen.bit_count()), seen
         return relevance
 
     def list_rest(self) -> dict[str, int]:
         """What was not found of each passage, by its name."""
-        rest = ((one, self._worth(number, one.length)) for number, one in enumerate(self._passages))
-        return {one.name: worth for one, worth in rest if worth}
+        rest = ((one.name, self._worth(number, one.length)) for number, one in enumerate(self._passages))
+        return {name: worth for name, worth in rest if worth}
+
+    def _join(self, touches: Sequence[Touch]) -> dict[int, int]:
+        joined = {number: self._seen[number] for number, _, _ in touches}
+        for number, start, end in touches:
+            joined[number] |= ((1 << (end - start)) - 1) << start
+        return joined
 
     def _steps(self, number: int, seen: int) -> int:
-        """The steps of a passage's coverage that so many characters reach, less those that were reached before."""
+        """The steps of a passage's coverage that so many characters reach."""
         length = self._passages[number].length
         if self._at_least is None:
-            return (2 * TENTHS * seen + length) // (2 * length) - self._credited[number]
-        return int(seen / length >= self._at_least) - self._credited[number]
+            return (2 * TENTHS * seen + length) // (2 * length)
+        return int(seen / length >= self._at_least)
 
     def _worth(self, number: int, seen: int) -> int:
-        return self._passages[number].grade * self._steps(number, seen)
-
-
-def _join(
-    seen: Sequence[tuple[tuple[int, int], ...]], touches: Sequence[Touch]
-) -> dict[int, tuple[tuple[int, int], ...]]:
-    """The parts of each touched passage that are seen with a chunk: without overlaps, in order."""
-    joined = {number: seen[number] for number, _, _ in touches}
-    for number, start, end in touches:
-        merged = list[tuple[int, int]]()
-        for first, last in sorted((*joined[number], (start, end))):
-            if merged and first <= merged[-1][1]:
-                merged[-1] = merged[-1][0], max(merged[-1][1], last)
-            else:
-                merged.append((first, last))
-        joined[number] = tuple(merged)
-    return joined
-
-
-def _count(parts: Iterable[tuple[int, int]]) -> int:
-    return sum(end - start for start, end in parts)
+        return self._passages[number].grade * (self._steps(number, seen) - self._credited[number])
 
 
 def judge_ranking(
@@ -174,8 +139,8 @@ def judge_ranking(
 ) -> dict[str, int]:
     """The relevance of chunks for one question, by their ids.
 
-    `ranked` are the chunks of a ranking that touch a passage, best first; `others` those of the corpus. Of the chunks
-    that are not ranked, only those that are needed to complete what the ranking lacks are in the result.
+    `ranked` are the chunks of a ranking that touch a passage, best first; `others` those of the corpus, of which the
+    result has only those that complete what the ranking lacks.
     """
     coverage, judged = Coverage(passages, at_least), dict[str, int]()
     for chunk_id, touches in ranked:
@@ -190,31 +155,22 @@ def judge_ranking(
     return judged | coverage.list_rest()
 
 
-def _list_whole(passages: Sequence[Passage]) -> dict[str, list[Touch]]:
-    """The documents that passages are in, as chunks that contain all of them."""
-    found: dict[str, list[Touch]] = {one.document: [] for one in passages}
-    for number, one in enumerate(passages):
-        found[one.document].append(Touch(number, 0, one.length))
-    return found
-
-
 @dataclass(frozen=True)
 class PassageRelevance:
-    """The passages of a dataset's questions, and the judgements that follow from them for a ranking of chunks.
+    """The passages of a dataset's questions, and the judgements that follow from them: columns `tables.QRELS`.
 
     Attributes:
         passages: those of each question, by query id; at least one each.
         corpus: the chunks of the dataset's corpus that touch a passage, by query id, those without any as well.
-        locate: finds the part of a passage that another chunk contains.
+        locate: finds the part of a passage that a chunk contains, as offsets in the passage.
         at_least: the share of a passage's characters that must be seen to find it; None for graded coverage.
-        chunk_ids: the ids of all chunks of the corpus, less those that are ids of documents: a system's chunks can have
-            the ids of their documents.
-        judged: judgements of chunks by their ids, which the dataset has beside passages: columns `tables.QRELS`.
+        chunk_ids: the ids of the chunks of the corpus, less those of documents, which chunks of a system can have too.
+        judged: judgements of chunks by their ids, which the dataset has beside passages.
     """
 
-    passages: Mapping[str, tuple[Passage, ...]]
+    passages: Mapping[str, Sequence[Passage]]
     corpus: Mapping[str, Touches]
-    locate: Located
+    locate: Callable[[Passage, Chunk], tuple[int, int] | None]
     at_least: float | None = DEFAULT_SHARE
     chunk_ids: frozenset[str] = frozenset()
     judged: pl.DataFrame | None = field(default=None)
@@ -226,27 +182,24 @@ class PassageRelevance:
 
     def find_touches(self, query_id: str, chunks: Iterable[tuple[str, Chunk]]) -> dict[str, Sequence[Touch]]:
         """The chunks that contain a part of a question's passages; those of the corpus are known by their ids."""
-        found, known = dict[str, Sequence[Touch]](), self.corpus.get(query_id, {})
-        touches: Sequence[Touch]
+        found = dict[str, Sequence[Touch]]()
         for chunk_id, chunk in chunks:
             if chunk.start is None and chunk_id in self.chunk_ids:
-                touches = known.get(chunk_id, ())
-            else:
-                named = name_document(chunk, chunk_id, self.documents)
-                parts = ((n, self.locate(one, named)) for n, one in enumerate(self.passages.get(query_id, ())))
-                touches = [Touch(n, *part) for n, part in parts if part is not None]
-            if touches:
-                found[chunk_id] = touches
-        return found
+                found[chunk_id] = self.corpus.get(query_id, {}).get(chunk_id, ())
+                continue
+            named = name_document(chunk, chunk_id, self.documents)
+            parts = ((n, self.locate(one, named)) for n, one in enumerate(self.passages.get(query_id, ())))
+            found[chunk_id] = [Touch(n, *part) for n, part in parts if part is not None]
+        return {chunk_id: touches for chunk_id, touches in found.items() if touches}
 
     def judge_corpus(self) -> pl.DataFrame:
         """The judgements without a ranking: as many chunks of the corpus as it takes to find all passages."""
-        return self._tabulate(dict.fromkeys(self.passages, ()), self.corpus)
+        return self._judge({}, self.corpus)
 
     def judge_run(self, run: pl.DataFrame) -> pl.DataFrame:
         """The judgements for a run over the corpus: `query_id, doc_id, score`. Ties are ordered as trec_eval does.
 
-        The id of a document that a passage is in stands for all of it, unless the corpus has chunks of this id.
+        The id of a document that a passage is in stands for all of it, unless the corpus has a chunk of this id.
 
         Raises:
             DataError: none of its chunks is known.
@@ -259,37 +212,41 @@ class PassageRelevance:
                 f"the first is {run['doc_id'][0][:60]!r}; name the file of these chunks in 'corpus'"
             )
         touches = {
-            query_id: {**_list_whole(found), **self.corpus[query_id]} for query_id, found in self.passages.items()
+            query_id: {one.document: self._list_whole(found, one.document) for one in found} | {**self.corpus[query_id]}
+            for query_id, found in self.passages.items()
         }
         pairs = [(query_id, chunk_id) for query_id, found in touches.items() for chunk_id in found]
-        schema = {"query_id": pl.String, "doc_id": pl.String}
-        touching = run.join(pl.DataFrame(pairs, schema=schema, orient="row"), on=[*schema], how="semi")
-        order = [pl.col("score").cast(pl.Float32), pl.col("doc_id")]
+        wanted = pl.DataFrame(pairs, {"query_id": pl.String, "doc_id": pl.String}, orient="row")
+        best_first = [pl.col("score").cast(pl.Float32), pl.col("doc_id")]
         ranked: dict[str, list[str]] = {query_id: [] for query_id in self.passages}
-        for query_id, doc_id in touching.sort(order, descending=True).select("query_id", "doc_id").iter_rows():
+        touching = run.join(wanted, on=wanted.columns, how="semi").sort(best_first, descending=True)
+        for query_id, doc_id in touching.select(wanted.columns).iter_rows():
             ranked[query_id].append(doc_id)
-        return self._tabulate(ranked, touches)
+        return self._judge(ranked, touches)
 
     def judge_contexts(self, touches: Mapping[str, Touches]) -> pl.DataFrame:
         """The judgements for the contexts of answers, in their order, by query id."""
-        ranked = {query_id: tuple(touches.get(query_id, ())) for query_id in self.passages}
-        return self._tabulate(ranked, {q: {**self.corpus.get(q, {}), **touches.get(q, {})} for q in self.passages})
-
-    def _tabulate(self, ranked: Mapping[str, Sequence[str]], known: Mapping[str, Touches]) -> pl.DataFrame:
-        rows = list[tuple[str, str, int]]()
-        for query_id, passages in self.passages.items():
-            touches = known.get(query_id, {})
-            read = ((chunk_id, touches[chunk_id]) for chunk_id in ranked[query_id])
-            found = judge_ranking(passages, read, self.corpus.get(query_id, {}), self.at_least)
-            rows += [(query_id, chunk_id, relevance) for chunk_id, relevance in found.items()]
-        table = pl.DataFrame(rows, {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}, orient="row")
-        if self.judged is None:
-            return table
-        both = pl.concat([table, self.judged]).group_by("query_id", "doc_id", maintain_order=True)
-        return both.agg(pl.col("relevance").max())
+        return self._judge({query_id: [*found] for query_id, found in touches.items()}, touches)
 
     def tabulate_passages(self) -> pl.DataFrame:
         """The passages in the place of judgements, which stay the same however the documents are cut."""
-        rows = [(query_id, one.name, one.grade) for query_id, found in self.passages.items() for one in found]
+        rows = ((query_id, one.name, one.grade) for query_id, found in self.passages.items() for one in found)
+        return self._tabulate(rows)
+
+    @staticmethod
+    def _list_whole(passages: Sequence[Passage], document: str) -> list[Touch]:
+        """A document as a chunk."""
+        return [Touch(n, 0, one.length) for n, one in enumerate(passages) if one.document == document]
+
+    def _judge(self, ranked: Mapping[str, Sequence[str]], touches: Mapping[str, Touches]) -> pl.DataFrame:
+        rows = list[tuple[str, str, int]]()
+        for query_id, passages in self.passages.items():
+            read = ((chunk_id, touches[query_id][chunk_id]) for chunk_id in ranked.get(query_id, ()))
+            found = judge_ranking(passages, read, self.corpus[query_id], self.at_least)
+            rows += [(query_id, chunk_id, relevance) for chunk_id, relevance in found.items()]
+        return self._tabulate(rows)
+
+    def _tabulate(self, rows: Iterable[tuple[str, str, int]]) -> pl.DataFrame:
         table = pl.DataFrame(rows, {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}, orient="row")
-        return table if self.judged is None else pl.concat([table, self.judged])
+        both = table if self.judged is None else pl.concat([table, self.judged])
+        return both.group_by("query_id", "doc_id", maintain_order=True).agg(pl.col("relevance").max())

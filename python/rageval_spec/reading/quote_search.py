@@ -24,7 +24,7 @@ FEWEST_LETTERS = 20
 """A quote with fewer letters and digits must stand in its document as it is, but for case and punctuation."""
 _WORD = compile_later(r"[^\W_]+")
 _LEAST_PART = 12
-"""The fewest letters and digits by which a part of a quote is recognised at the edge of a chunk."""
+"""The fewest letters and digits by which a part of a text is recognised."""
 
 
 class Found(NamedTuple):
@@ -62,14 +62,11 @@ class SearchedText:
         """Its letters and digits in lower case."""
         return self._fold[0]
 
-    def unfold(self, first: int, last: int) -> tuple[int, int]:
-        """The offsets in the text of some of its letters, half open."""
+    def unfold(self, first: int, last: int, *, widely: bool = False) -> tuple[int, int]:
+        """The offsets in the text of some of its letters, half open; `widely` with what is between them and others."""
         offsets = self._fold[1]
-        return offsets[first], offsets[last - 1] + 1
-
-    def unfold_widely(self, first: int, last: int) -> tuple[int, int]:
-        """As `unfold`, with the white space and punctuation around it."""
-        offsets = self._fold[1]
+        if not widely:
+            return offsets[first], offsets[last - 1] + 1
         start = offsets[first - 1] + 1 if first else 0
         return start, offsets[last] if last < len(offsets) else len(self.text)
 
@@ -85,13 +82,10 @@ class SearchedText:
     def _find_similar(self, wanted: str) -> Found | None:
         from rapidfuzz.fuzz import partial_ratio_alignment
 
-        if not wanted or not self.letters:
-            return None
-        found = partial_ratio_alignment(wanted, self.letters)
+        found = partial_ratio_alignment(wanted, self.letters) if wanted and self.letters else None
         if found is None or found.dest_end <= found.dest_start:
             return None
-        part = found.src_end - found.src_start
-        share = min(1.0, part / len(wanted))  # of a quote that is longer than the document
+        share = (found.src_end - found.src_start) / len(wanted)  # of a quote that is longer than the document
         return Found(*self.unfold(found.dest_start, found.dest_end), found.score / 100 * share)
 
 
@@ -155,7 +149,7 @@ class PassageFinder:
             return
         wanted, at = self._chunks(chunk.text).letters, -1
         while len(wanted) >= _LEAST_PART and (at := document.letters.find(wanted, at + 1)) >= 0:
-            yield document.unfold_widely(at, at + len(wanted))
+            yield document.unfold(at, at + len(wanted), widely=True)
 
 
 def _find_part(quote: SearchedText, chunk: SearchedText) -> tuple[int, int] | None:
@@ -166,12 +160,10 @@ def _find_part(quote: SearchedText, chunk: SearchedText) -> tuple[int, int] | No
     if wanted in given:
         return 0, len(quote.text)
     if len(given) >= _LEAST_PART and (at := wanted.find(given)) >= 0:
-        return quote.unfold_widely(at, at + len(given))
+        return quote.unfold(at, at + len(given), widely=True)
     start, end = _overlap(given, wanted), _overlap(wanted, given)
-    if max(start, end) == 0:
-        return None
     first, last = (0, start) if start > end else (len(wanted) - end, len(wanted))
-    return quote.unfold_widely(first, last)
+    return None if first == last else quote.unfold(first, last, widely=True)
 
 
 def _overlap(before: str, after: str) -> int:
@@ -184,41 +176,29 @@ def _overlap(before: str, after: str) -> int:
     return 0
 
 
-_GRAM = 12
-_AROUND = 40
-"""How many characters around a passage help to recognise the chunks that touch it."""
-
-
 class PassageIndex:
-    """Passages by what tells that a chunk may touch them: its document, or a piece of text that both have.
+    """Passages by what tells that a chunk may touch them: its document, or 12 letters and digits that both have.
 
-    A chunk whose document is not known is compared with a passage if they share about 24 letters and digits in a row,
-    or if the passage has fewer.
+    A chunk whose document is not known and which shares fewer than 24 in a row with a passage can go unnoticed.
     """
 
-    def __init__(
-        self, passages: Iterable[tuple[str, Passage]], finder: PassageFinder, texts: Mapping[str, str]
-    ) -> None:
-        """Take passages with their query ids, and the texts of documents by id as far as they are known."""
+    def __init__(self, passages: Iterable[tuple[str, Passage]], finder: PassageFinder) -> None:
+        """Take passages with their query ids."""
         self._by_document: dict[str, set[str]] = defaultdict(set)
-        self._by_gram: dict[str, set[str]] = defaultdict(set)
+        self._by_letters: dict[str, set[str]] = defaultdict(set)
         self._short = set[str]()
         for query_id, passage in passages:
             self._by_document[passage.document].add(query_id)
-            text = finder.quote(passage) or ""
-            if passage.document in texts and passage.start is not None and passage.end is not None:
-                text = texts[passage.document][max(0, passage.start - _AROUND) : passage.end + _AROUND]
-            letters = SearchedText(text).letters
-            if len(letters) < 2 * _GRAM:
+            letters = SearchedText(finder.quote(passage) or "").letters
+            if len(letters) < 2 * _LEAST_PART:
                 self._short.add(query_id)
-            for at in range(len(letters) - _GRAM + 1):
-                self._by_gram[letters[at : at + _GRAM]].add(query_id)
+            for at in range(len(letters) - _LEAST_PART + 1):
+                self._by_letters[letters[at : at + _LEAST_PART]].add(query_id)
 
     def list_candidates(self, chunk: Chunk) -> Sequence[str]:
         """The ids of the queries with a passage that a chunk may touch, sorted."""
         if chunk.document is not None:
             return sorted(self._by_document.get(chunk.document, ()))
         letters = SearchedText(chunk.text or "").letters
-        grams = (letters[at : at + _GRAM] for at in range(0, len(letters) - _GRAM + 1, _GRAM))
-        found = (self._by_gram[gram] for gram in grams if gram in self._by_gram)
-        return sorted(self._short.union(*found))
+        parts = {letters[at : at + _LEAST_PART] for at in range(0, len(letters), _LEAST_PART)}
+        return sorted(self._short.union(*(self._by_letters[part] for part in parts & self._by_letters.keys())))

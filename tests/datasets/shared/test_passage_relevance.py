@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def open_rows(folder: Path, *relevant: Any, guide: str = GUIDE, **keys: Any) -> 
     return build_dataset("jsonl", folder, **{"path": "golden.jsonl", "documents": "docs"} | keys).open()
 
 
-def passages_of(collection: Collection, query_id: str = "q0") -> tuple[Passage, ...]:
+def passages_of(collection: Collection, query_id: str = "q0") -> Sequence[Passage]:
     assert collection.passages is not None
     return collection.passages.passages[query_id]
 
@@ -85,7 +86,7 @@ PLACE = r"golden\.jsonl:1: "
         ([{"document": "guide.md", "quote": "half \ud800"}], "half a surrogate pair"),
         ([{"document": ["a"], "quote": "x"}], r"relevant\[0\].document must be text or a whole number"),
         ([{"document": "guid.md", "quote": "x"}], r"there is no document 'guid.md' in .*; did you mean 'guide.md'\?"),
-        ([{"document": "guide.md", "quote": QUOTE}] * 2, "lists the passage guide.md .* twice"),
+        ([{"document": "guide.md", "quote": QUOTE}] * 2, r"relevant\[1\], the passage guide.md .*, is listed twice"),
         (
             [{"document": "guide.md", "quote": "Parcels weigh at most 30 kilograms in summer."}],
             r"the quote 'Parcels weigh .*' is not in 'guide.md'; the nearest place is characters \d+ to \d+ "

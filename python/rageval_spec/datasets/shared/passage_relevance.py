@@ -73,22 +73,15 @@ def read_relevant(
 
 def _judgements(place: str, value: object) -> Iterator[tuple[str, str]]:
     """The document and grade, as text, of each relevant document of a row."""
-    if isinstance(value, dict):
-        grades = [(document, json.dumps(grade)) for document, grade in value.items()]
-    elif value is None:
-        grades = []
-    else:
-        grades = [(document, "1") for document in (value if isinstance(value, list) else [value])]
-    for document, grade in grades:
+    listed = value if isinstance(value, list | dict) else [] if value is None else [value]
+    for document in listed:
+        grade = json.dumps(listed[document]) if isinstance(listed, dict) else "1"
         yield text_of(place, "the id of a relevant document", "id", document) or "", grade
 
 
 def is_passage(value: Any) -> bool:
     """Whether a value of `relevant` is a passage, and not a map of ids to grades."""
-    if not isinstance(value, Mapping):
-        return False
-    has_place = any(key in value for key in ("quote", "start", "end"))
-    return has_place or any(isinstance(value.get(key), str) for key in _DOCUMENT)
+    return isinstance(value, Mapping) and any(isinstance(value.get(key), str) for key in (*_DOCUMENT, "quote"))
 
 
 def split_relevant(place: str, value: Any) -> tuple[Any, list[Passage]]:
@@ -97,16 +90,13 @@ def split_relevant(place: str, value: Any) -> tuple[Any, list[Passage]]:
         return None, [_read_passage(place, "the relevant passage", value)]
     if not isinstance(value, list):
         return value, []
-    named = f"{place}: relevant"
-    found = [_read_passage(place, f"relevant[{n}]", one) for n, one in enumerate(value) if isinstance(one, Mapping)]
-    twice = next((one for n, one in enumerate(found) if any(_key(one) == _key(other) for other in found[:n])), None)
-    if twice is not None:
-        raise DataError(f"{named} lists the passage {twice.name} twice")
+    found = list[Passage]()
+    for number, one in enumerate(value):
+        if isinstance(one, Mapping):
+            found.append(_read_passage(place, f"relevant[{number}]", one))
+            if any(replace(found[-1], grade=other.grade) == other for other in found[:-1]):
+                raise DataError(f"{place}: relevant[{number}], the passage {found[-1].name}, is listed twice")
     return [one for one in value if not isinstance(one, Mapping)], found
-
-
-def _key(passage: Passage) -> tuple[object, ...]:
-    return passage.document, passage.start, passage.end, passage.quote
 
 
 def _read_passage(place: str, what: str, value: Mapping[str, Any]) -> Passage:
@@ -158,12 +148,10 @@ class PassageSources:
         wanted = {one.document for found in passages.values() for one in found}
         texts = self._read_documents(wanted)
         searched = {name: SearchedText(text) for name, text in texts.items()}
-        settled = {
-            query_id: _merge([self._settle(one, searched) for one in found]) for query_id, found in passages.items()
-        }
+        settled = {query_id: [self._settle(one, searched) for one in found] for query_id, found in passages.items()}
         finder = PassageFinder(searched)
         pairs = [(query_id, one) for query_id, found in settled.items() for one in found]
-        index = PassageIndex(pairs, finder, texts)
+        index = PassageIndex(pairs, finder)
         touches: dict[str, dict[str, Sequence[Touch]]] = {query_id: {} for query_id in settled}
         bare = PassageRelevance(settled, {}, finder.locate)
         chunk_ids = set[str]()
@@ -189,8 +177,11 @@ class PassageSources:
         if document is None and self.documents is not None:
             hint = suggest(one.document, [*texts]) or f"it has {len(texts):,} documents, such as {min(texts)!r}"
             raise DataError(f"{one.place}: there is no document {one.document!r} in {self.documents}; {hint}")
+        if document is None and one.quote is not None and one.length != len(one.quote):
+            sizes = f"the quote has {len(one.quote)} characters, and 'start' and 'end' are {one.length} apart"
+            raise DataError(f"{one.place}: {sizes}; correct them, or name the documents in 'documents'")
         if document is None:
-            return _check_length(one)
+            return one
         if one.start is not None and one.end is not None:
             there = document.text[one.start : one.end]
             if one.quote is None and one.end > len(document.text):
@@ -214,22 +205,6 @@ class PassageSources:
                     continue  # refused where the corpus is read
                 chunk = _read_place(records.locate(row), document, start, end, text)
                 yield chunk_id, name_document(chunk, chunk_id, documents)
-
-
-def _merge(passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The passages, one for each place: two quotes can turn out to be the same, and then the higher grade counts."""
-    found: dict[str, Passage] = {}
-    for one in passages:
-        if one.name not in found or one.grade > found[one.name].grade:
-            found[one.name] = one
-    return tuple(found.values())
-
-
-def _check_length(one: Passage) -> Passage:
-    if one.quote is not None and one.start is not None and len(one.quote) != one.length:
-        sizes = f"the quote has {len(one.quote)} characters, and 'start' and 'end' are {one.length} apart"
-        raise DataError(f"{one.place}: {sizes}; correct them, or name the documents in 'documents'")
-    return one
 
 
 def _explain_absent(one: Passage, document: SearchedText, nearest: Found | None) -> str:
