@@ -1,8 +1,8 @@
 """Finds quotes in documents, and the parts of passages that chunks contain.
 
 A quote is looked for as it is; then without case, accents, white space and punctuation; then with small edits, as the
-place with the highest similarity of rapidfuzz (`partial_ratio`: 1 - insertions and deletions / characters of both).
-This place is as long as the quote, so its ends can be off by a few characters.
+place with the highest similarity of rapidfuzz: 1 - insertions and deletions / letters and digits of both. The ends of
+this place can be off by a few characters.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ SIMILAR = 0.8
 FEWEST_LETTERS = 20
 """A quote with fewer letters and digits must stand in its document as it is, but for case and punctuation."""
 _WORD = compile_later(r"[^\W_]+")
+_ALIGNED = 500
+"""The most letters and digits that are compared with every place of a document, which takes time by their square."""
 _LEAST_PART = 12
 """The fewest letters and digits by which a part of a text is recognised."""
 
@@ -80,13 +82,19 @@ class SearchedText:
         return self._find_similar(wanted)
 
     def _find_similar(self, wanted: str) -> Found | None:
+        """The most similar place; that of a long text is where its beginning is, up to its end."""
+        from rapidfuzz.distance import Indel
         from rapidfuzz.fuzz import partial_ratio_alignment
 
-        found = partial_ratio_alignment(wanted, self.letters) if wanted and self.letters else None
-        if found is None or found.dest_end <= found.dest_start:
+        first = partial_ratio_alignment(wanted[:_ALIGNED], self.letters)
+        last = partial_ratio_alignment(wanted[-_ALIGNED:], self.letters)
+        if not wanted or not self.letters or first is None or last is None:
             return None
-        share = (found.src_end - found.src_start) / len(wanted)  # of a quote that is longer than the document
-        return Found(*self.unfold(found.dest_start, found.dest_end), found.score / 100 * share)
+        start, end = first.dest_start, last.dest_end
+        if not 0 < end - start < 2 * len(wanted):
+            end = start + len(wanted)
+        place = self.letters[start:end]
+        return Found(*self.unfold(start, start + len(place)), Indel.normalized_similarity(wanted, place))
 
 
 @lru_cache(maxsize=65_536)

@@ -97,6 +97,7 @@ class ReplyLayout:
         return answers_and_steps.AnswerRow(
             contexts=contexts and contexts.texts,
             context_ids=ids,
+            context_places=contexts and contexts.places,
             scores=scores,
             **self._read_numbers(content),
         )

@@ -39,13 +39,18 @@ def judge_contexts(asked: Collection, answers: AnyTable) -> tuple[Collection, An
     passages, judged = asked.passages, asked.qrels
     if passages is None or judged is None:
         return asked, answers
-    table, touches, named = load_table(answers), dict[str, Mapping[str, Sequence[Touch]]](), list[list[str] | None]()
+    table, touches, named = (
+        load_table(answers),
+        dict[str, Mapping[str, Sequence[Touch]]](),
+        list[Sequence[str] | None](),
+    )
+    known = {*judged["query_id"]} & passages.passages.keys()
     names = ("query_id", "contexts", "context_ids", CONTEXT_PLACES)
     wanted = (pl.col(name) if name in table.columns else pl.lit(None).alias(name) for name in names)
     for query_id, texts, ids, places in table.select(wanted).iter_rows():
-        chunks = [*_name_chunks(texts, ids, json.loads(places or "null"))]
+        chunks = [*_name_chunks(texts, ids, json.loads(places or "null"))] if query_id in known else []
         touches[query_id] = passages.find_touches(query_id, chunks)
-        named.append(None if texts is None and ids is None else [name for name, _ in chunks])
+        named.append([name for name, _ in chunks] or ids)
     column = pl.Series("context_ids", named, dtype=pl.List(pl.String))
     found = passages.judge_contexts(touches)
     return replace(asked, load_qrels=lambda: only_queries(found, judged)), table.with_columns(column)
