@@ -116,6 +116,12 @@ def test_overlaps_of_long_repetitive_texts_are_found_at_once() -> None:
     assert found == (0, 300_000)
 
 
+def test_a_text_that_repeats_without_end_is_looked_up_at_once() -> None:
+    passage = Passage("guide.md", 5000, 6000)
+    assert finder("a" * 200_000).locate(passage, Chunk(text="a" * 1000)) == (0, 1000)
+    assert finder("a" * 200_000).locate(passage, Chunk(text="a" * 3000)) == (0, 1000)
+
+
 def test_an_index_names_the_queries_whose_passages_a_chunk_may_touch() -> None:
     fee, parcels = GUIDE.index("After"), GUIDE.index("Parcels")
     passages = [("q1", Passage("guide.md", fee, fee + 38)), ("q2", Passage("guide.md", parcels, len(GUIDE)))]

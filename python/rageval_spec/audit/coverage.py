@@ -247,26 +247,22 @@ def check_passages(questions: AuditedQuestions) -> Found:
 
 def _find_uncovered(question: AuditedQuestion, passages: PassageRelevance, number: int) -> Iterator[AuditFinding]:
     """A passage that no single chunk contains, as far as it must be seen."""
-    one, whole, shares = (
-        passages.passages[question.query_id][number],
-        Coverage(passages.passages[question.query_id], None),
-        dict[str, float](),
-    )
+    every = passages.passages[question.query_id]
+    one, whole, shares = every[number], Coverage(every, None), dict[str, float]()
     for chunk_id, touches in passages.corpus[question.query_id].items():
-        own = [touch for touch in touches if touch.passage == number]
-        for coverage in (whole, alone := Coverage(passages.passages[question.query_id], None)):
-            coverage.add(own)
-        if own:
-            shares[chunk_id] = alone.share(number)
+        alone = Coverage(every, None)
+        alone.add(touches)
+        whole.add(touches)
+        if share := alone.share(number):
+            shares[chunk_id] = share
     best = sorted(shares, key=lambda chunk_id: -shares[chunk_id])
     needed = DEFAULT_SHARE if passages.at_least is None else passages.at_least
     if not best:
         yield make_finding("absent_passage", f"no chunk contains {one.name}", question.row)
     elif shares[best[0]] < needed:
         parts = ", ".join(f"{chunk_id!r} ({shares[chunk_id]:.0%})" for chunk_id in best[:_MOST_NAMED])
-        together = whole.share(number)
-        message = f"{one.name} is cut: {parts}; all chunks together contain {together:.0%} of it"
-        yield make_finding("cut_passage", message, question.row, together=together, best=shares[best[0]])
+        message = f"{one.name} is cut: {parts}; all chunks together contain {whole.share(number):.0%} of it"
+        yield make_finding("cut_passage", message, question.row, together=whole.share(number), best=shares[best[0]])
 
 
 _CHANGED = ("updated", "updated_at", "last_updated", "last_modified", "modified", "modified_at", "changed", "date")

@@ -184,8 +184,8 @@ class PassageRelevance:
         """The chunks that contain a part of a question's passages; those of the corpus are known by their ids."""
         found = dict[str, Sequence[Touch]]()
         for chunk_id, chunk in chunks:
-            if chunk.start is None and chunk_id in self.chunk_ids:
-                found[chunk_id] = self.corpus.get(query_id, {}).get(chunk_id, ())
+            if chunk.start is None and (chunk.text is None or chunk_id in self.chunk_ids):
+                found[chunk_id] = self._list_known(query_id).get(chunk_id, ())
                 continue
             named = name_document(chunk, chunk_id, self.documents)
             parts = ((n, self.locate(one, named)) for n, one in enumerate(self.passages.get(query_id, ())))
@@ -211,10 +211,7 @@ class PassageRelevance:
                 f"none of the chunks in the run is {what}, so nobody knows where they are; "
                 f"the first is {run['doc_id'][0][:60]!r}; name the file of these chunks in 'corpus'"
             )
-        touches = {
-            query_id: {one.document: self._list_whole(found, one.document) for one in found} | {**self.corpus[query_id]}
-            for query_id, found in self.passages.items()
-        }
+        touches = {query_id: self._list_known(query_id) for query_id in self.passages}
         pairs = [(query_id, chunk_id) for query_id, found in touches.items() for chunk_id in found]
         wanted = pl.DataFrame(pairs, {"query_id": pl.String, "doc_id": pl.String}, orient="row")
         best_first = [pl.col("score").cast(pl.Float32), pl.col("doc_id")]
@@ -233,10 +230,12 @@ class PassageRelevance:
         rows = ((query_id, one.name, one.grade) for query_id, found in self.passages.items() for one in found)
         return self._tabulate(rows)
 
-    @staticmethod
-    def _list_whole(passages: Sequence[Passage], document: str) -> list[Touch]:
-        """A document as a chunk."""
-        return [Touch(n, 0, one.length) for n, one in enumerate(passages) if one.document == document]
+    def _list_known(self, query_id: str) -> Touches:
+        """The chunks of the corpus that touch a question's passages, and whole documents that it has no chunk for."""
+        found: dict[str, list[Touch]] = {}
+        for number, one in enumerate(self.passages.get(query_id, ())):
+            found.setdefault(one.document, []).append(Touch(number, 0, one.length))
+        return {**found, **self.corpus.get(query_id, {})}
 
     def _judge(self, ranked: Mapping[str, Sequence[str]], touches: Mapping[str, Touches]) -> pl.DataFrame:
         rows = list[tuple[str, str, int]]()

@@ -131,14 +131,11 @@ class PassageFinder:
             parts = [(max(start, passage.start), min(end, passage.start + passage.length)) for start, end in spans]
             first, last = max(parts, key=lambda part: part[1] - part[0])
             return (first - passage.start, last - passage.start) if first < last else None
-        quote = self.quote(passage)
-        if quote is None:
+        if (quote := self.quote(passage)) is None:
             what = "a chunk without 'document_id', 'start' and 'end' cannot be compared with offsets in it"
             message = f"{passage.place}: the text of {passage.document!r} is not known, and {what}"
             raise DataError(f"{message}; name the documents in 'documents', or write the passage as a quote")
-        if not chunk.text or not quote:
-            return None
-        return _find_part(self._quotes(quote), self._chunks(chunk.text))
+        return _find_part(self._quotes(quote), self._chunks(chunk.text)) if chunk.text else None
 
     def quote(self, passage: Passage) -> str | None:
         """The text of a passage, as its document has it; None if it is not known."""
@@ -155,9 +152,10 @@ class PassageFinder:
         document = self._documents.get(passage.document)
         if document is None or not chunk.text:
             return
-        wanted, at = self._chunks(chunk.text).letters, -1
-        while len(wanted) >= _LEAST_PART and (at := document.letters.find(wanted, at + 1)) >= 0:
-            yield document.unfold(at, at + len(wanted), widely=True)
+        wanted, end = self._chunks(chunk.text).letters, 0
+        while len(wanted) >= _LEAST_PART and (at := document.letters.find(wanted, end)) >= 0:
+            end = at + len(wanted)
+            yield document.unfold(at, end, widely=True)
 
 
 def _find_part(quote: SearchedText, chunk: SearchedText) -> tuple[int, int] | None:

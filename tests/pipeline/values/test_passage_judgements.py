@@ -9,9 +9,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from rageval_spec.data.datasets import EvaluatedQueries, take_fingerprints
 from rageval_spec.data.tables import answers_table
+from rageval_spec.engines.local import Local
 from rageval_spec.pipeline.values.passage_judgements import judge_contexts, judge_run
 from rageval_spec.pipeline.values.sample_tables import NO_TRAITS
 from rageval_spec.store.stored_tables import StoredTable
@@ -98,6 +100,14 @@ def test_chunks_of_a_corpus_are_known_by_their_ids(folder: Path) -> None:
     assert column(execution, "app", "rr") == {"q1": 0.5, "q2": 0}
 
 
+def test_ids_of_documents_without_texts_stand_for_whole_documents(folder: Path) -> None:
+    rows = [{"query_id": "q1", "answer": "5", "context_ids": ["returns.md", "guide.md"]}]
+    write(folder / "answers.jsonl", json.dumps(rows[0]) + "\n")
+    systems = {"app": {"use": "file", "path": "answers.jsonl"}}
+    execution = evaluate(folder, datasets={"golden": DATASET}, systems=systems, metrics=["rr"])
+    assert column(execution, "app", "rr") == {"q1": 0.5, "q2": 0}
+
+
 def test_a_run_of_document_ids_needs_no_corpus(folder: Path) -> None:
     write(folder / "app.run", "q1 Q0 returns.md 1 2.0 x\nq1 Q0 guide.md 2 1.0 x\nq2 Q0 guide.md#1 1 1.0 x\n")
     systems = {"app": {"use": "file", "path": "app.run"}}
@@ -111,6 +121,24 @@ def test_a_run_of_chunks_that_nobody_knows_is_an_error_not_a_0(folder: Path) -> 
     execution = evaluate(folder, datasets={"golden": DATASET}, systems=systems, metrics=["rr"], gates=[])
     assert column(execution, "app", "rr") == {"q1": None, "q2": None}
     assert any("none of the chunks in the run" in note.message for note in execution.notes)
+
+
+def test_answers_that_are_measured_in_parts_have_the_same_values(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sections: dict[str, Any] = {"datasets": {"golden": DATASET}, "systems": {"app": write_answers(folder, ["x", FEE])}}
+    metrics = ["ndcg@5", {"use": "context_recall", "by": "ids", "as": "found"}]
+    whole = evaluate(folder, metrics=metrics, **sections).values
+    monkeypatch.setattr(Local, "count_parts", lambda *_: 2)
+    assert_frame_equal(evaluate(folder, metrics=metrics, **sections).values, whole)
+
+
+def test_passages_whose_text_nobody_knows_are_errors_of_the_answers(folder: Path) -> None:
+    """Offsets cannot be compared with texts, and 0 would be a lie."""
+    row = {"query_id": "q1", "question": "x", "relevant": [{"document": "guide.md", "start": 3, "end": 9}]}
+    write(folder / "golden.jsonl", json.dumps(row) + "\n")
+    dataset, system = {"use": "golden", "path": "golden.jsonl"}, write_answers(folder, [FEE])
+    execution = evaluate(folder, datasets={"golden": dataset}, systems={"app": system}, metrics=["rr"])
+    assert column(execution, "app", "rr", "status") == {"q1": "error"}
+    assert any("the text of 'guide.md' is not known" in note.message for note in execution.notes)
 
 
 def test_answers_that_lie_in_a_file_are_judged_alike(folder: Path) -> None:

@@ -7,10 +7,10 @@ chunk that has it. So each system has judgements of its own. They come to the sa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rageval_spec.data.passages import Chunk, Touch
+from rageval_spec.data.passages import Chunk, Touches
 from rageval_spec.data.tables import CONTEXT_PLACES, Collection, only_queries
 from rageval_spec.dataclass import replace
 from rageval_spec.libraries import pl
@@ -39,12 +39,8 @@ def judge_contexts(asked: Collection, answers: AnyTable) -> tuple[Collection, An
     passages, judged = asked.passages, asked.qrels
     if passages is None or judged is None:
         return asked, answers
-    table, touches, named = (
-        load_table(answers),
-        dict[str, Mapping[str, Sequence[Touch]]](),
-        list[Sequence[str] | None](),
-    )
-    known = {*judged["query_id"]} & passages.passages.keys()
+    table, known = load_table(answers), {*judged["query_id"]} & passages.passages.keys()
+    touches, named = dict[str, Touches](), list[Sequence[str] | None]()
     names = ("query_id", "contexts", "context_ids", CONTEXT_PLACES)
     wanted = (pl.col(name) if name in table.columns else pl.lit(None).alias(name) for name in names)
     for query_id, texts, ids, places in table.select(wanted).iter_rows():
