@@ -140,5 +140,5 @@ def test_a_run_of_unknown_chunks_is_refused_because_all_its_values_would_be_0() 
 def test_chunks_that_are_judged_by_their_ids_keep_the_higher_of_both_grades() -> None:
     judged = pl.DataFrame([("q1", "a", 3), ("q2", "z", 1)], ["query_id", "doc_id", "relevance"], orient="row")
     relevance = relate({"a": [touch(0, 100)]}, judged)
-    assert relevance.judge_corpus().rows() == [("q1", "a", 3), ("q2", "z", 1)]
+    assert relevance.judge().rows() == [("q1", "a", 3), ("q2", "z", 1)]
     assert relevance.tabulate_passages().rows()[0] == ("q1", "guide.md[100:200]", 2)

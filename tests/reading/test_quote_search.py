@@ -124,13 +124,13 @@ def test_a_text_that_repeats_without_end_is_looked_up_at_once() -> None:
 
 def test_an_index_names_the_queries_whose_passages_a_chunk_may_touch() -> None:
     fee, parcels = GUIDE.index("After"), GUIDE.index("Parcels")
-    passages = [("q1", Passage("guide.md", fee, fee + 38)), ("q2", Passage("guide.md", parcels, len(GUIDE)))]
+    passages = {"q1": [Passage("guide.md", fee, fee + 38)], "q2": [Passage("guide.md", parcels, len(GUIDE))]}
     index = PassageIndex(passages, finder())
     assert index.list_candidates(Chunk("guide.md")) == ["q1", "q2"]
     assert index.list_candidates(Chunk("other.md", text=GUIDE)) == []
     assert index.list_candidates(Chunk(text=GUIDE[parcels:])) == ["q2"]
     assert index.list_candidates(Chunk(text="Bring the service book to the workshop.")) == []
-    assert PassageIndex([("q3", Passage("a", quote="42"))], finder()).list_candidates(Chunk(text="x")) == ["q3"]
+    assert PassageIndex({"q3": [Passage("a", quote="42")]}, finder()).list_candidates(Chunk(text="x")) == ["q3"]
 
 
 def test_quotes_with_small_edits_are_found_in_published_texts(shared_data: Path) -> None:

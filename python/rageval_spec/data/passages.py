@@ -144,7 +144,7 @@ def judge_ranking(
     """
     coverage, judged = Coverage(passages, at_least), dict[str, int]()
     for chunk_id, touches in ranked:
-        judged[chunk_id] = max(judged.get(chunk_id, 0), coverage.add(touches))
+        judged[chunk_id] = coverage.add(touches)
     left = {chunk_id: touches for chunk_id, touches in others.items() if chunk_id not in judged}
     while left:
         best = max(left, key=lambda chunk_id: coverage.weigh(left[chunk_id]))  # the first of equals
@@ -192,9 +192,17 @@ class PassageRelevance:
             found[chunk_id] = [Touch(n, *part) for n, part in parts if part is not None]
         return {chunk_id: touches for chunk_id, touches in found.items() if touches}
 
-    def judge_corpus(self) -> pl.DataFrame:
-        """The judgements without a ranking: as many chunks of the corpus as it takes to find all passages."""
-        return self._judge({}, self.corpus)
+    def judge(self, ranked: Mapping[str, Touches] | None = None) -> pl.DataFrame:
+        """The judgements for the chunks of rankings, best first, by query id, and for what these lack.
+
+        Without rankings, they are of as many chunks of the corpus as it takes to find all passages.
+        """
+        rows = list[tuple[str, str, int]]()
+        for query_id, passages in self.passages.items():
+            read = (ranked or {}).get(query_id, {}).items()
+            found = judge_ranking(passages, read, self.corpus[query_id], self.at_least)
+            rows += [(query_id, chunk_id, relevance) for chunk_id, relevance in found.items()]
+        return self._tabulate(rows)
 
     def judge_run(self, run: pl.DataFrame) -> pl.DataFrame:
         """The judgements for a run over the corpus: `query_id, doc_id, score`. Ties are ordered as trec_eval does.
@@ -215,15 +223,11 @@ class PassageRelevance:
         pairs = [(query_id, chunk_id) for query_id, found in touches.items() for chunk_id in found]
         wanted = pl.DataFrame(pairs, {"query_id": pl.String, "doc_id": pl.String}, orient="row")
         best_first = [pl.col("score").cast(pl.Float32), pl.col("doc_id")]
-        ranked: dict[str, list[str]] = {query_id: [] for query_id in self.passages}
         touching = run.join(wanted, on=wanted.columns, how="semi").sort(best_first, descending=True)
+        ranked: dict[str, dict[str, Sequence[Touch]]] = {query_id: {} for query_id in self.passages}
         for query_id, doc_id in touching.select(wanted.columns).iter_rows():
-            ranked[query_id].append(doc_id)
-        return self._judge(ranked, touches)
-
-    def judge_contexts(self, touches: Mapping[str, Touches]) -> pl.DataFrame:
-        """The judgements for the contexts of answers, in their order, by query id."""
-        return self._judge({query_id: [*found] for query_id, found in touches.items()}, touches)
+            ranked[query_id][doc_id] = touches[query_id][doc_id]
+        return self.judge(ranked)
 
     def tabulate_passages(self) -> pl.DataFrame:
         """The passages in the place of judgements, which stay the same however the documents are cut."""
@@ -236,14 +240,6 @@ class PassageRelevance:
         for number, one in enumerate(self.passages.get(query_id, ())):
             found.setdefault(one.document, []).append(Touch(number, 0, one.length))
         return {**found, **self.corpus.get(query_id, {})}
-
-    def _judge(self, ranked: Mapping[str, Sequence[str]], touches: Mapping[str, Touches]) -> pl.DataFrame:
-        rows = list[tuple[str, str, int]]()
-        for query_id, passages in self.passages.items():
-            read = ((chunk_id, touches[query_id][chunk_id]) for chunk_id in ranked.get(query_id, ()))
-            found = judge_ranking(passages, read, self.corpus[query_id], self.at_least)
-            rows += [(query_id, chunk_id, relevance) for chunk_id, relevance in found.items()]
-        return self._tabulate(rows)
 
     def _tabulate(self, rows: Iterable[tuple[str, str, int]]) -> pl.DataFrame:
         table = pl.DataFrame(rows, {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}, orient="row")

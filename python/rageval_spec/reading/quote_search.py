@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -188,12 +188,12 @@ class PassageIndex:
     A chunk whose document is not known and which shares fewer than 24 in a row with a passage can go unnoticed.
     """
 
-    def __init__(self, passages: Iterable[tuple[str, Passage]], finder: PassageFinder) -> None:
-        """Take passages with their query ids."""
+    def __init__(self, passages: Mapping[str, Sequence[Passage]], finder: PassageFinder) -> None:
+        """Take passages by query id."""
         self._by_document: dict[str, set[str]] = defaultdict(set)
         self._by_letters: dict[str, set[str]] = defaultdict(set)
         self._short = set[str]()
-        for query_id, passage in passages:
+        for query_id, passage in ((query_id, one) for query_id, found in passages.items() for one in found):
             self._by_document[passage.document].add(query_id)
             letters = SearchedText(finder.quote(passage) or "").letters
             if len(letters) < 2 * _LEAST_PART:

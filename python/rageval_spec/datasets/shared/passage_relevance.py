@@ -146,15 +146,11 @@ class PassageSources:
             DataError: a document, or a quote in it, cannot be found; the message shows the nearest place.
         """
         wanted = {one.document for found in passages.values() for one in found}
-        texts = self._read_documents(wanted)
-        searched = {name: SearchedText(text) for name, text in texts.items()}
-        settled = {query_id: [self._settle(one, searched) for one in found] for query_id, found in passages.items()}
-        finder = PassageFinder(searched)
-        pairs = [(query_id, one) for query_id, found in settled.items() for one in found]
-        index = PassageIndex(pairs, finder)
+        texts = {name: SearchedText(text) for name, text in self._read_documents(wanted).items()}
+        settled = {query_id: [self._settle(one, texts) for one in found] for query_id, found in passages.items()}
+        finder, chunk_ids = PassageFinder(texts), set[str]()
+        index, bare = PassageIndex(settled, finder), PassageRelevance(settled, {}, finder.locate)
         touches: dict[str, dict[str, Sequence[Touch]]] = {query_id: {} for query_id in settled}
-        bare = PassageRelevance(settled, {}, finder.locate)
-        chunk_ids = set[str]()
         for chunk_id, chunk in self._list_chunks(wanted):
             chunk_ids.add(chunk_id)
             for query_id in index.list_candidates(chunk):
@@ -177,34 +173,26 @@ class PassageSources:
         if document is None and self.documents is not None:
             hint = suggest(one.document, [*texts]) or f"it has {len(texts):,} documents, such as {min(texts)!r}"
             raise DataError(f"{one.place}: there is no document {one.document!r} in {self.documents}; {hint}")
-        if document is None and one.quote is not None and one.length != len(one.quote):
-            sizes = f"the quote has {len(one.quote)} characters, and 'start' and 'end' are {one.length} apart"
+        quote, there = one.quote, "" if document is None or one.start is None else document.text[one.start : one.end]
+        if document is None and quote is not None and one.length != len(quote):
+            sizes = f"the quote has {len(quote)} characters, and 'start' and 'end' are {one.length} apart"
             raise DataError(f"{one.place}: {sizes}; correct them, or name the documents in 'documents'")
-        if document is None:
+        if document is not None and quote is None and len(there) < one.length:
+            size = f"{one.document} has {len(document.text):,} characters"
+            raise DataError(f"{one.place}: the passage {one.name} does not exist: {size}")
+        if document is None or quote is None or (there and SearchedText(there).letters == SearchedText(quote).letters):
             return one
-        if one.start is not None and one.end is not None:
-            there = document.text[one.start : one.end]
-            if one.quote is None and one.end > len(document.text):
-                size = f"{one.document} has {len(document.text):,} characters"
-                raise DataError(f"{one.place}: the passage {one.name} does not exist: {size}")
-            if one.quote is None or SearchedText(there).letters == SearchedText(one.quote).letters:
-                return one
-        quote = one.quote or ""
         found = document.find(quote)
         if found is None or not is_similar(quote, found):
             raise DataError(_explain_absent(one, document, found))
-        return replace(
-            one, start=found.start, end=found.end, similarity=found.similarity, occurrences=found.occurrences
-        )
+        start, end, similarity, occurrences = found
+        return replace(one, start=start, end=end, similarity=similarity, occurrences=occurrences)
 
     def _list_chunks(self, documents: set[str]) -> Iterator[tuple[str, Chunk]]:
         for records in () if self.read_corpus is None else self.read_corpus():
             for row, values in enumerate(records.frame.select(column.name for column in CHUNK).iter_rows()):
-                chunk_id, text, document, start, end = values
-                if chunk_id is None:
-                    continue  # refused where the corpus is read
-                chunk = _read_place(records.locate(row), document, start, end, text)
-                yield chunk_id, name_document(chunk, chunk_id, documents)
+                if (chunk_id := values[0]) is not None:  # that is refused where the corpus is read
+                    yield chunk_id, name_document(_read_chunk(records.locate(row), *values[1:]), chunk_id, documents)
 
 
 def _explain_absent(one: Passage, document: SearchedText, nearest: Found | None) -> str:
@@ -221,16 +209,15 @@ def _show(text: str) -> str:
     return repr(line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…")
 
 
-def _read_place(place: str, document: Any, start: Any, end: Any, text: str | None) -> Chunk:
-    """A chunk of a corpus or an answer. Raises DataError: its offsets are no offsets."""
+def _read_chunk(place: str, text: str | None, document: str | None, start: Any, end: Any) -> Chunk:
+    """A chunk of a corpus. Raises DataError: its offsets are no offsets."""
+    if is_missing(start):
+        return Chunk(document, text=text)
     try:
-        first, last = (
-            None if is_missing(one) else read_count(one, f"'{key}'") for key, one in (("start", start), ("end", end))
-        )
+        first = read_count(start, "'start'")
+        last = first + len(text or "") if is_missing(end) else read_count(end, "'end'")
     except UnusableReplyError as error:
         raise DataError(f"{place}: {error}") from error
-    if first is not None and last is None:
-        last = first + len(text or "")
-    if first is not None and last is not None and last < first:
+    if last < first:
         raise DataError(f"{place}: the chunk ends at {last}, before its start at {first}")
-    return Chunk(None if is_missing(document) else str(document), first, last, text)
+    return Chunk(document, first, last, text)

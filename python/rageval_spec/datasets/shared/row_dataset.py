@@ -618,7 +618,7 @@ class RowDataset(FileDataset[R]):
 
     def _load_relevant(self) -> pl.DataFrame | None:
         passages = self._load_passages()
-        return self._relevant_rows[0] if passages is None else passages.judge_corpus()
+        return self._relevant_rows[0] if passages is None else passages.judge()
 
     @cached_property
     def _relevant_rows(self) -> tuple[pl.DataFrame | None, Mapping[str, Sequence[Passage]]]:

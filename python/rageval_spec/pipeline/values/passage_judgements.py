@@ -48,7 +48,7 @@ def judge_contexts(asked: Collection, answers: AnyTable) -> tuple[Collection, An
         touches[query_id] = passages.find_touches(query_id, chunks)
         named.append([name for name, _ in chunks] or ids)
     column = pl.Series("context_ids", named, dtype=pl.List(pl.String))
-    found = passages.judge_contexts(touches)
+    found = passages.judge(touches)
     return replace(asked, load_qrels=lambda: only_queries(found, judged)), table.with_columns(column)
 
 
