@@ -193,6 +193,28 @@ def test_offsets_of_chunks_that_are_none_are_told_with_their_row(
         open_rows(tmp_path, [{"document": "guide.md", "quote": QUOTE}], corpus="chunks.jsonl").qrels  # noqa: B018
 
 
+def test_offsets_that_are_not_those_of_the_documents_are_an_error(tmp_path: Path) -> None:
+    """Such as those of another version of the documents; one wrong chunk among right ones is not."""
+    passage = [{"document": "guide.md", "quote": QUOTE}]
+    rows = [
+        {"doc_id": f"c{n}", "text": GUIDE[at : at + 20], "document_id": "guide.md", "start": at + 30}
+        for n, at in enumerate((0, 20))
+    ]
+    write(tmp_path / "chunks.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    shown = (
+        r"the chunk 'c0' is '# Refunds .*', but characters 30 to 50 of 'guide.md' are 's\. After .*'; count characters"
+    )
+    with pytest.raises(DataError, match=shown + ".*; so it is for 2 of 2 chunks"):
+        open_rows(tmp_path, passage, corpus="chunks.jsonl").qrels  # noqa: B018
+    right = [
+        {**row, "doc_id": f"r{n}", "text": GUIDE[(at := int(str(row["start"]))) : at + 20]}
+        for n, row in enumerate(rows)
+    ]
+    headed = {**right[0], "doc_id": "r9", "text": f"From the handbook, page 3: {right[0]['text']}"}
+    write(tmp_path / "chunks.jsonl", "".join(json.dumps(row) + "\n" for row in (rows[0], headed, *right)))
+    assert open_rows(tmp_path, passage, corpus="chunks.jsonl").qrels is not None
+
+
 def test_without_documents_a_quote_must_be_as_long_as_its_offsets_say(tmp_path: Path) -> None:
     passage = {"document": "guide.md", "quote": QUOTE, "start": 0, "end": 3}
     with pytest.raises(DataError, match=PLACE + "the quote has 39 characters, and 'start' and 'end' are 3 apart"):

@@ -21,12 +21,15 @@ from rageval_spec.reading.formats.records import Records, qrels_table
 from rageval_spec.reading.quote_search import Found, PassageFinder, PassageIndex, SearchedText, is_similar
 from rageval_spec.reading.rows import split_ids
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError, is_missing, read_count, read_id, read_text
+from rageval_spec.wording import count_noun
 
 MOST_GRADE = 100
 """Graded coverage makes ten times as much of it, and measures raise 2 to the power of that."""
 _DOCUMENT, _QUOTE = ("document", "document_id", "doc_id"), ("quote", "text")
 _GRADE = ("grade", "relevance")
 _LONGEST = 80
+_LEAST_SHARED = 0.5
+"""The least similarity of a chunk to its document. Chunks can have headers, and lack what questions were made from."""
 
 
 class CoverageShare(BaseModel):
@@ -143,18 +146,27 @@ class PassageSources:
         """Find the passages in the documents, and the chunks of the corpus that touch them.
 
         Raises:
-            DataError: a document, or a quote in it, cannot be found; the message shows the nearest place.
+            DataError: a document, or a quote in it, cannot be found, and the message shows the nearest place; or most
+                chunks that touch a passage have another text than their document has at their offsets.
         """
         wanted = {one.document for found in passages.values() for one in found}
         texts = {name: SearchedText(text) for name, text in self._read_documents(wanted).items()}
         settled = {query_id: [self._settle(one, texts) for one in found] for query_id, found in passages.items()}
-        finder, chunk_ids = PassageFinder(texts), set[str]()
+        finder, chunk_ids, misplaced, placed = PassageFinder(texts), set[str](), list[str](), 0
         index, bare = PassageIndex(settled, finder), PassageRelevance(settled, {}, finder.locate)
         touches: dict[str, dict[str, Sequence[Touch]]] = {query_id: {} for query_id in settled}
         for chunk_id, chunk in self._list_chunks(wanted):
             chunk_ids.add(chunk_id)
-            for query_id in index.list_candidates(chunk):
-                touches[query_id] |= bare.find_touches(query_id, [(chunk_id, chunk)])
+            found = {
+                query_id: bare.find_touches(query_id, [(chunk_id, chunk)]) for query_id in index.list_candidates(chunk)
+            }
+            for query_id, touched in found.items():
+                touches[query_id] |= touched
+            if any(found.values()) and chunk.start is not None and chunk.text and chunk.document in texts:
+                placed += 1
+                misplaced += _explain_misplaced(chunk_id, chunk, texts[chunk.document])
+        if 2 * len(misplaced) > placed:
+            raise DataError(f"{misplaced[0]}; so it is for {len(misplaced):,} of {count_noun(placed, 'chunk')}")
         return PassageRelevance(settled, touches, finder.locate, self.at_least, frozenset(chunk_ids - wanted), judged)
 
     def _read_documents(self, wanted: set[str]) -> dict[str, str]:
@@ -202,6 +214,17 @@ def _explain_absent(one: Passage, document: SearchedText, nearest: Found | None)
     start, end, similarity, _ = nearest
     told = f"characters {start:,} to {end:,} (similarity {similarity:.2f}): {_show(document.text[start:end])}"
     return f"{message}; the nearest place is {told}; correct the quote, or give 'start' and 'end'"
+
+
+def _explain_misplaced(chunk_id: str, chunk: Chunk, document: SearchedText) -> Iterator[str]:
+    """What is wrong with the offsets of a chunk, if its text has nothing to do with what is there."""
+    from rapidfuzz.distance import Indel
+
+    there, said = document.text[chunk.start : chunk.end], chunk.text or ""
+    known, given = SearchedText(there).letters, SearchedText(said).letters
+    if known not in given and Indel.normalized_similarity(known, given) < _LEAST_SHARED:
+        place = f"characters {chunk.start:,} to {chunk.end:,} of {chunk.document!r} are {_show(there)}"
+        yield f"the chunk {chunk_id!r} is {_show(said)}, but {place}; count characters as 'documents' has them"
 
 
 def _show(text: str) -> str:
