@@ -13,12 +13,14 @@ from rageval_spec.audit.coverage import (
     check_age,
     check_gold,
     check_judgements,
+    check_passages,
     check_questions,
     check_references,
     find_mojibake,
     read_date,
 )
 from rageval_spec.audit.question_set import AuditedQuestion
+from rageval_spec.commands.audit.audited_questions import open_questions
 from rageval_spec.generation.documents import read_documents
 from tests.plugins import build_dataset
 from tests.question_sets import ask, wrap
@@ -53,6 +55,35 @@ def test_questions_need_a_relevant_document_that_exists() -> None:
         ("q5", "absent_document", "warning"),
     ]
     assert check.findings[2].details == {"absent": ["d9"], "relevant": 1}
+
+
+def test_passages_that_no_chunk_contains_are_cut_or_absent(tmp_path: Path) -> None:
+    guide = "Refunds take 14 days. After that, we charge a fee of 5 euros. We charge nothing else. Days are workdays."
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "guide.md").write_text(guide)
+    quotes = {
+        "whole": "Refunds take 14 days.", "cut": "After that, we charge a fee of 5 euros.",
+        "edited": "Refund takes 14 days after", "gone": "Days are workdays.", "twice": "charge",
+    }  # fmt: skip
+    rows = [{"id": k, "question": k, "relevant": [{"document": "guide.md", "quote": v}]} for k, v in quotes.items()]
+    (tmp_path / "golden.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    chunks = [{"doc_id": f"c{at}", "text": guide[at : at + 16]} for at in range(2, 82, 16)]
+    places = [{**one, "document_id": "guide.md", "start": int(one["doc_id"][1:])} for one in chunks]
+    (tmp_path / "chunks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in places))
+    dataset = build_dataset("golden", tmp_path, path="golden.jsonl", documents="docs", corpus="chunks.jsonl")
+    questions = open_questions(dataset)
+    check = check_passages(questions)
+    assert [(one.rows[0].query_id, one.code, one.severity) for one in check.findings] == [
+        ("cut", "cut_passage", "warning"), ("edited", "changed_quote", "info"), ("gone", "absent_passage", "warning"),
+        ("twice", "repeated_quote", "info"),
+    ]  # fmt: skip
+    parts = "'c34' (41%), 'c18' (31%), 'c50' (28%)"
+    assert check.findings[0].message == f"guide.md[22:61] is cut: {parts}; all chunks together contain 100% of it"
+    assert check.findings[2].message == "no chunk contains guide.md[86:104]"
+    assert check_judgements(questions).state == "clean"
+    bare = open_questions(build_dataset("golden", tmp_path, path="golden.jsonl", documents="docs"))
+    assert "no corpus" in check_passages(bare).remark
+    assert check_passages(ask("a")).state == "skipped"
 
 
 def test_without_a_corpus_the_audit_says_that_documents_were_not_looked_up() -> None:

@@ -155,7 +155,9 @@ def test_more_questions_keep_those_that_are_paid(workshop: Workshop) -> None:
 
 
 def test_another_seed_asks_about_other_chunks(workshop: Workshop) -> None:
-    first, second = ([row["relevant"] for row in workshop.make(f"count: 5, seed: {seed}").rows] for seed in (13, 14))
+    first, second = (
+        [row["relevant_chunks"] for row in workshop.make(f"count: 5, seed: {seed}").rows] for seed in (13, 14)
+    )
     assert first != second
 
 
@@ -190,8 +192,8 @@ def test_several_passages_are_asked_about_together(workshop: Workshop) -> None:
     assert len(several) == 3
     assert {*made.reasons} <= {"unsuitable"}
     for row in several:
-        assert len(row["relevant"]) == len(row["relevant_documents"]) == len(row["sources"]) == 2
-        assert {one["chunk"] for one in row["evidence"]} == {*row["relevant"]}
+        assert len(row["relevant_chunks"]) == len(row["relevant_documents"]) == len(row["sources"]) == 2
+        assert {one["chunk"] for one in row["evidence"]} == {*row["relevant_chunks"]}
 
 
 def add_makers(workshop: Workshop) -> None:

@@ -78,7 +78,9 @@ def test_a_row_says_where_its_answer_stands_and_how_it_was_made(workshop: Worksh
         assert row["reference_contexts"][0][evidence["start"] : evidence["end"]] == evidence["quote"]
         assert text[evidence["document_start"] : evidence["document_end"]] == evidence["quote"]
         assert evidence["quote"].startswith("delivers")
-        assert row["relevant"] == [evidence["chunk"]]
+        assert row["relevant_chunks"] == [evidence["chunk"]]
+        place = {"start": evidence["document_start"], "end": evidence["document_end"]}
+        assert row["relevant"] == [{"document": evidence["document"], **place, "quote": evidence["quote"]}]
         assert row["ranks"] == {"bm25": 1}
         assert (row["difficulty"], row["language"], row["answerable"]) == ("easy", "en", True)
         assert row["asked_difficulty"] in ("easy", "medium", "hard")

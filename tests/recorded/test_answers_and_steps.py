@@ -56,11 +56,24 @@ def test_amounts_and_ids() -> None:
             read_id(value, "it")
 
 
+def test_contexts_can_say_where_they_are_in_their_documents() -> None:
+    place = {"document_id": "guide.md", "start": 3, "end": "9"}
+    found = read_contexts([{"text": "a", "id": 1, **place}, {"text": "b", "id": 2}])
+    assert (found.ids, found.places) == (("1", "2"), '[["guide.md", 3, 9], null]')
+    assert read_contexts([{"text": "a", **place}]).ids == ("guide.md",)
+    assert read_contexts([{"text": "a", "metadata": place}]).places == '[["guide.md", 3, 9]]'
+    assert read_contexts([{"text": "a", "document_id": "x", "start": 4}]).places is None
+    with pytest.raises(UnusableReplyError, match=r"contexts\[0\].end, 2, is before its start, 3"):
+        read_contexts([{"text": "a", **place, "end": 2}])
+    with pytest.raises(UnusableReplyError, match=r"contexts\[0\].start must be a whole number, not 0.5"):
+        read_contexts([{"text": "a", **place, "start": 0.5}])
+
+
 def test_contexts_can_be_texts_or_objects() -> None:
     assert read_contexts("one").texts == ("one",)
     assert read_contexts([]).texts == () and read_contexts([]).ids is None
     found = read_contexts([{"page_content": "a", "doc_id": 1}, {"page_content": "b", "doc_id": 2}])
-    assert found == (("a", "b"), ("1", "2"), None)
+    assert found == (("a", "b"), ("1", "2"), None, None)
     with pytest.raises(UnusableReplyError, match="both texts and objects"):
         read_contexts(["a", {"text": "b"}])
 

@@ -68,6 +68,10 @@ _ADVICE: Mapping[str, tuple[Severity, str]] = {
     "two_questions": ("info", "make two questions of it: an answer to one of them is neither right nor wrong"),
     "unfounded": ("warning", "correct the reference, or the documents that are named for it"),
     "absent_document": ("warning", "no system can find them; judge the documents that the corpus has, or add these"),
+    "absent_passage": ("warning", "no system can find it; add its document to the corpus, or correct the passage"),
+    "cut_passage": ("warning", "a system must find several chunks for it; cut the documents with an overlap"),
+    "changed_quote": ("info", "compare the quote with the document, and correct it if it says something else"),
+    "repeated_quote": ("info", "its first place counts; name another one with 'start' and 'end'"),
     "document_gone": ("warning", "remove the question, or name the document that answers it now"),
     "outdated": (
         "warning",

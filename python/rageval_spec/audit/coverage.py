@@ -29,6 +29,7 @@ from rageval_spec.audit.question_set import (
     shorten,
     split_compared_words,
 )
+from rageval_spec.data.passages import DEFAULT_SHARE, Coverage, PassageRelevance
 from rageval_spec.errors import DataError
 from rageval_spec.judging.quantities import Sources, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
@@ -192,7 +193,9 @@ def check_judgements(questions: AuditedQuestions) -> Found:
     else:
         judged = {doc_id for question in questions.questions for doc_id in question.relevant_ids}
         found = questions.collection.find_documents(pl.Series([*judged], dtype=pl.String))
-        yield from _find_absent(questions, set(found["doc_id"].to_list()))
+        passages = questions.collection.passages  # `check_passages` is about those that the corpus lacks
+        named = () if passages is None else (one.name for found in passages.passages.values() for one in found)
+        yield from _find_absent(questions, {*found["doc_id"], *named})
 
 
 def _find_unjudged(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -220,6 +223,46 @@ def _find_absent(questions: AuditedQuestions, known: set[str]) -> Iterator[Audit
         message, number = f"{what}: {named}{more}", len(relevant)
         severity: Severity | None = "error" if every else None
         yield make_finding("absent_document", message, question.row, severity=severity, absent=absent, relevant=number)
+
+
+@check("passages", "Passages that no chunk covers")
+def check_passages(questions: AuditedQuestions) -> Found:
+    """Passages that are not in the corpus, or cut between its chunks, and quotes that are not as in their documents."""
+    passages = questions.collection.passages
+    if passages is None:
+        raise NotCheckedError("the dataset names no passages")
+    for question in questions.questions:
+        for number, one in enumerate(passages.passages.get(question.query_id, ())):
+            if one.similarity < 1:
+                message = f"the quote of {one.name} differs from the document (similarity {one.similarity:.2f})"
+                yield make_finding("changed_quote", message, question.row, similarity=one.similarity)
+            if one.occurrences > 1:
+                message = f"the quote of {one.name} stands {one.occurrences:,} times in its document"
+                yield make_finding("repeated_quote", message, question.row, occurrences=one.occurrences)
+            if questions.collection.documents is not None:
+                yield from _find_uncovered(question, passages, number)
+    if questions.collection.documents is None:
+        yield "The dataset has no corpus, so nobody knows which chunks contain the passages."
+
+
+def _find_uncovered(question: AuditedQuestion, passages: PassageRelevance, number: int) -> Iterator[AuditFinding]:
+    """A passage that no single chunk contains, as far as it must be seen."""
+    every = passages.passages[question.query_id]
+    one, whole, shares = every[number], Coverage(every, None), dict[str, float]()
+    for chunk_id, touches in passages.corpus[question.query_id].items():
+        alone = Coverage(every, None)
+        alone.add(touches)
+        whole.add(touches)
+        if share := alone.share(number):
+            shares[chunk_id] = share
+    best = sorted(shares, key=lambda chunk_id: -shares[chunk_id])
+    needed = DEFAULT_SHARE if passages.at_least is None else passages.at_least
+    if not best:
+        yield make_finding("absent_passage", f"no chunk contains {one.name}", question.row)
+    elif shares[best[0]] < needed:
+        parts = ", ".join(f"{chunk_id!r} ({shares[chunk_id]:.0%})" for chunk_id in best[:_MOST_NAMED])
+        message = f"{one.name} is cut: {parts}; all chunks together contain {whole.share(number):.0%} of it"
+        yield make_finding("cut_passage", message, question.row, together=whole.share(number), best=shares[best[0]])
 
 
 _CHANGED = ("updated", "updated_at", "last_updated", "last_modified", "modified", "modified_at", "changed", "date")

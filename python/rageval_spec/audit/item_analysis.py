@@ -349,7 +349,8 @@ def check_unjudged(questions: AuditedQuestions, outputs: Outputs) -> Found:
     yield from _list_to_judge(questions, outputs)
     yield _explain(questions)
     judged = {question.query_id: question.relevant for question in questions.questions if question.relevant}
-    if count := count_rejudged(outputs, judged):
+    # Those of passages are each system's own.
+    if questions.collection.passages is None and (count := count_rejudged(outputs, judged)):
         yield f"The judgements of {count_noun(count, 'question')} changed after the evaluation; evaluate again."
     shown = dict.fromkeys(_MEASURES, format_number)
     columns: Shown = {"system": str, **shown, "questions without a judged document": str, "questions": "{:,}".format}

@@ -306,7 +306,10 @@ def take_fingerprints(evaluated: EvaluatedQueries) -> Mapping[str, Fingerprint]:
         parts["reference"] = _digest_rows(
             table["query_id"], rows, lambda row: _digest(json.dumps([*row], ensure_ascii=True))
         )
-    if (table := collection.qrels) is not None:
+    table = collection.qrels
+    if table is not None and (passages := collection.passages) is not None:
+        table = tables.only_queries(passages.tabulate_passages(), table)  # the same for all chunks
+    if table is not None:
         # Polars joins the rows of each query, because there can be hundreds for each.
         row = pl.concat_str("doc_id", pl.lit("\t"), pl.col("relevance").cast(pl.String)).str.join("\n")
         of_query = table.sort("query_id", "doc_id").group_by("query_id").agg(row.alias("rows"))

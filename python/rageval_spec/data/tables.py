@@ -10,7 +10,7 @@
 - answers: `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, scores:
   list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or null,
   error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null,
-  truncated: bool or null, answer_columns: str or null, asked: str or null` (those from `trace` on may be absent)
+  truncated: bool or null, answer_columns, asked, context_places: str or null` (those from `trace` on may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
 - samples: the columns `SAMPLE_COLUMNS`; `dataset, system, query_id, references, slices` and `status` are never null
 - documents: `document: i64` (the document's number, from 0), `doc_id: str or null, text: str`
@@ -40,6 +40,8 @@ from rageval_spec.store.stored_tables import AnyTable, StoredTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rageval_spec.data.passages import PassageRelevance
+
 Status = Literal["scored", "unscorable", "error"]
 SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
 """What became of a question: the system answered, failed, was not asked because the evaluation stopped, or only
@@ -64,7 +66,9 @@ ANSWER_COLUMNS = "answer_columns"
 """The other columns of a recorded answer, a JSON object."""
 ASKED = "asked"
 """When an answer was asked that was not asked now: ISO 8601, in UTC; null if it was asked now, or is not known."""
-LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS, ASKED)
+CONTEXT_PLACES = "context_places"
+"""Where each context is in its document: a JSON list of `[document, start, end]`, or null where that is not known."""
+LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS, ASKED, CONTEXT_PLACES)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
@@ -187,10 +191,8 @@ class SampleTable:
 
     def select(self, columns: Sequence[str]) -> pl.DataFrame:
         """Some columns, as far as the table has them. The others are never all in memory."""
-        blocks = (
-            share_repeats(block.select(name for name in columns if name in block.columns)) for block in self.blocks()
-        )
-        return pl.concat([*blocks] or [empty_samples().select(columns)])
+        parts = (block.select(name for name in columns if name in block.columns) for block in self.blocks())
+        return pl.concat([*map(share_repeats, parts)] or [empty_samples().select(columns)])
 
     def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
         """The rows that share the columns of `wanted`, such as `dataset, system, query_id`."""
@@ -428,6 +430,7 @@ class Collection:
         load_about: returns what the dataset's file says about itself; None if its format has no place for that.
         differences: what is not as it was ordered, for questions that were made for this evaluation: a sentence each.
         identify: returns a hash of what the corpus is read from, for what is kept of it; None if nothing may be kept.
+        load_passages: returns the passages from which the judgements of a ranking follow, or None.
         drops_self_retrieval: True if the benchmark's rules drop a document whose id is the query's (BEIR).
     """
 
@@ -442,10 +445,12 @@ class Collection:
     load_about: Callable[[], Mapping[str, Any]] | None = None
     differences: tuple[str, ...] = ()
     identify: Callable[[], str] | None = None
+    load_passages: Callable[[], PassageRelevance | None] | None = None
 
     def __post_init__(self) -> None:
         """Make sure that each part is loaded once, also for copies made with `dataclasses.replace`."""
-        for name in ("load_qrels", "load_queries", "load_corpus", "load_references", "load_columns", "load_about"):
+        for part in ("qrels", "queries", "corpus", "references", "columns", "about", "passages"):
+            name = f"load_{part}"
             load = getattr(self, name)
             if load is not None and not hasattr(load, "cache_info"):
                 object.__setattr__(self, name, cache(load))
@@ -454,6 +459,11 @@ class Collection:
     def qrels(self) -> pl.DataFrame | None:
         """Relevance judgements, or None."""
         return self.load_qrels() if self.load_qrels else None
+
+    @cached_property
+    def passages(self) -> PassageRelevance | None:
+        """The passages of the questions, or None."""
+        return self.load_passages() if self.load_passages else None
 
     @cached_property
     def queries(self) -> pl.DataFrame | None:
@@ -492,10 +502,8 @@ class Collection:
             DataError: the dataset has no corpus, or a document cannot be read.
         """
         wanted = pl.DataFrame({"doc_id": ids.unique()})
-        found = (
-            part.join(wanted, on="doc_id", how="semi", maintain_order="left") for part in self.stream_corpus(reader)
-        )
-        return pl.concat(found)
+        parts = self.stream_corpus(reader)
+        return pl.concat(part.join(wanted, on="doc_id", how="semi", maintain_order="left") for part in parts)
 
     def stream_corpus(self, reader: str = "retrieval") -> Iterator[pl.DataFrame]:
         """The documents in the order of their file, in batches of about `BATCH` bytes at most.
@@ -547,10 +555,8 @@ class Collection:
             pl.col(name).str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
             for name in ("text", "title", "text_of_document")
         )
-        document = pl.concat_str(title, pl.lit(" "), text)
-        agrees = (query != "") & (
-            document.str.contains(query, literal=True) | ((text != "") & query.str.contains(text, literal=True))
-        )
+        document, holds = pl.concat_str(title, pl.lit(" "), text), (text != "") & query.str.contains(text, literal=True)
+        agrees = (query != "") & (document.str.contains(query, literal=True) | holds)
         return bool(2 * shared.select(agrees.sum()).item() >= shared.height)
 
     def require(self, part: Literal["queries", "corpus"], reader: str) -> pl.DataFrame:

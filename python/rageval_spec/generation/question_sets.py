@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 COLUMNS = (
-    "relevant_documents", "evidence", "type", "kind", "difficulty", "asked_difficulty", "style", "language", "ranks",
-    "sources", "made",
+    "relevant_chunks", "relevant_documents", "evidence", "type", "kind", "difficulty", "asked_difficulty", "style",
+    "language", "ranks", "sources", "made",
 )  # fmt: skip
 """The keys of a row that are no part of every dataset: its question's other columns."""
 
@@ -53,7 +53,10 @@ def write_row(one: Candidate, origin: GenerationOrigin) -> Row:
         "question": one.question,
         "reference": one.answer if is_answerable else None,
         "answerable": is_answerable,
-        "relevant": [chunk.chunk_id for chunk in chunks],
+        "relevant": write_passages((one.chunks[place], start, end) for place, start, end in one.spans)
+        if chunks
+        else [],
+        "relevant_chunks": [chunk.chunk_id for chunk in chunks],
         "relevant_documents": list(dict.fromkeys(chunk.doc_id for chunk in chunks)),
         "reference_contexts": [chunk.text for chunk in chunks],
         "evidence": [write_quote(one.chunks[place], start, end) for place, start, end in one.spans],
@@ -117,6 +120,21 @@ def write_quote(chunk: Chunk, start: int, end: int) -> Row:
         "document_start": chunk.start + start,
         "document_end": chunk.start + end,
     }
+
+
+def write_passages(spans: Iterable[tuple[Chunk, int, int]]) -> list[Row]:
+    """Parts of chunks, by their offsets there, as passages of their documents, which stay if documents are cut anew."""
+    written = (write_quote(*span) for span in spans)
+    passages = {(one["document"], one["document_start"], one["document_end"]): one["quote"] for one in written}
+    return [
+        {"document": name, "start": start, "end": end, "quote": text} for (name, start, end), text in passages.items()
+    ]
+
+
+def list_chunks(row: Mapping[str, Any]) -> list[str]:
+    """The ids of the chunks that answer a question. Sets that were stored earlier have them as `relevant`."""
+    found: list[str] = row["relevant_chunks"] if "relevant_chunks" in row else row["relevant"]
+    return found
 
 
 def write_sources(documents: Iterable[SourceDocument]) -> list[Row]:
@@ -267,7 +285,7 @@ def collect(name: str, made: GeneratedTestSet, source: DocumentSource, *, by_doc
     rows = made.rows
     return Collection(
         name=name,
-        load_qrels=partial(_tabulate_qrels, rows, "relevant_documents" if by_document else "relevant"),
+        load_qrels=partial(_tabulate_qrels, rows, "relevant_documents" if by_document else "relevant_chunks"),
         load_queries=partial(_tabulate, rows, {"query_id": "query_id", "text": "question"}),
         load_corpus=source.tabulate_documents if by_document else source.tabulate,
         load_references=partial(_tabulate_references, rows),
@@ -306,7 +324,8 @@ def _tabulate(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> pl
 
 
 def _tabulate_qrels(rows: Sequence[Mapping[str, Any]], key: str) -> pl.DataFrame:
-    content = [(row["query_id"], doc_id, 1) for row in rows for doc_id in row[key]]
+    found = ((row["query_id"], list_chunks(row) if key == "relevant_chunks" else row[key]) for row in rows)
+    content = [(query_id, doc_id, 1) for query_id, ids in found for doc_id in ids]
     schema = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
     return pl.DataFrame(content, schema=schema, orient="row")
 

@@ -200,6 +200,7 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
         contexts=None if contexts is None else contexts.texts,
         context_ids=ids,
         scores=reader.read_scores(names["scores"], contexts, ids),
+        context_places=None if contexts is None else contexts.places,
         seconds=seconds,
         input_tokens=reader.read(names["input_tokens"], answers_and_steps.read_count),
         output_tokens=reader.read(names["output_tokens"], answers_and_steps.read_count),

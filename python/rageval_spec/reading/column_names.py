@@ -53,6 +53,14 @@ CORPUS = (
     RecordColumn("title", ("title",), required=False),
     RecordColumn("text", ("text", "contents")),
 )
+CHUNK = (
+    CORPUS[0],
+    CORPUS[2],
+    RecordColumn("document_id", ("document_id", "document"), "id", required=False),
+    RecordColumn("start", ("start", "start_index"), "number", required=False),
+    RecordColumn("end", ("end", "end_index"), "number", required=False),
+)
+"""What a corpus of chunks says of each: also its document, and its offsets there."""
 QRELS = (
     RecordColumn("query_id", ("query_id", "query-id", "qid"), "id"),
     RecordColumn("doc_id", ("doc_id", "corpus-id", "docid"), "id"),
@@ -144,6 +152,9 @@ class CorpusColumns(_Mapping):
     doc_id: str | None = _column("The document's id.", CORPUS[0])
     title: str | None = _column("The document's title, optional.", CORPUS[1])
     text: str | None = _column("The document's text.", CORPUS[2])
+    document_id: str | None = _column("Of a chunk, the id of its document, optional.", CHUNK[2], is_later=True)
+    start: str | None = _column("Of a chunk, where it begins in its document, in characters.", CHUNK[3], is_later=True)
+    end: str | None = _column("Of a chunk, where it ends, half open.", CHUNK[4], is_later=True)
 
 
 class QrelsColumns(_Mapping):

@@ -55,6 +55,7 @@ class AnswerRow:
         truncated: True if the model stopped at its token limit; None if it did not, or does not say.
         answer_columns: what else was recorded of it, as `dump_answer_columns` writes it.
         asked: when it was asked, if it was not asked now: ISO 8601, in UTC.
+        context_places: where the contexts are in their documents, as `Contexts.places`.
         version: of the application, as its trace has it. It is no column of tables.
     """
 
@@ -74,6 +75,7 @@ class AnswerRow:
     truncated: bool | None = None
     answer_columns: str | None = None
     asked: str | None = None
+    context_places: str | None = None
     version: str | None = None
 
     def pack(self) -> bytes:
@@ -134,11 +136,16 @@ def _is_plain(value: Any) -> bool:
 
 
 class Contexts(NamedTuple):
-    """The texts that an answer is based on, with the ids and scores of their documents if known."""
+    """The texts that an answer is based on, with the ids and scores of their documents if known.
+
+    `places` says where each is in its document: a JSON list of `[document, start, end]`, half open, or null; None if
+    no context says it.
+    """
 
     texts: tuple[str, ...]
     ids: tuple[str, ...] | None = None
     scores: tuple[float | None, ...] | None = None
+    places: str | None = None
 
 
 def table_of(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
@@ -190,13 +197,32 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
         raise UnusableReplyError(f"{what} has both texts and objects; make all of them the same")
     read = [questions_and_answers.open_document(_as_mapping(item, f"{what}[{n}]")) for n, item in enumerate(items)]
     texts = tuple(_text_of(item, f"{what}[{place}]") for place, item in enumerate(read))
-    ids = _all_or_none(read, questions_and_answers.ID_KEYS, what)
+    places = [_read_place(item, f"{what}[{place}]") for place, item in enumerate(read)]
+    has_places = any(place is not None for place in places)
+    keys = [key for key in questions_and_answers.ID_KEYS if not has_places or key != "document_id"]
+    ids = _all_or_none(read, keys, what)
+    if ids is None and has_places and all(item.get("document_id") is not None for item in read):
+        ids = [item["document_id"] for item in read]
     key = next((key for key in questions_and_answers.SCORE_KEYS if any(key in item for item in read)), None)
     return Contexts(
         texts,
         None if ids is None else tuple(read_id(found, f"{what}[{place}].id") for place, found in enumerate(ids)),
         None if key is None else read_scores([item.get(key) for item in read], what, ".score"),
+        json.dumps(places) if has_places else None,
     )
+
+
+def _read_place(item: Mapping[str, Any], what: str) -> tuple[str, int, int] | None:
+    """The document of a context and its offsets there; None if it does not say all of it."""
+    metadata = item.get("metadata")
+    both = {**(metadata if isinstance(metadata, Mapping) else {}), **item}
+    document, start, end = both.get("document_id"), both.get("start"), both.get("end")
+    if document is None or start is None or end is None:
+        return None
+    first, last = read_count(start, f"{what}.start"), read_count(end, f"{what}.end")
+    if last < first:
+        raise UnusableReplyError(f"{what}.end, {last}, is before its start, {first}")
+    return read_id(document, f"{what}.document_id"), first, last
 
 
 def read_scores(value: Any, what: str, part: str = "") -> tuple[float | None, ...] | None:

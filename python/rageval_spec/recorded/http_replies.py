@@ -65,6 +65,7 @@ class ReplyLayout:
                 contexts=None if contexts is None else contexts.texts,
                 context_ids=ids,
                 scores=None if contexts is None else contexts.scores,
+                context_places=None if contexts is None else contexts.places,
                 **self._read_numbers(content),
                 steps=answers_and_steps.dump_steps(steps),
                 answer_columns=None
@@ -96,6 +97,7 @@ class ReplyLayout:
         return answers_and_steps.AnswerRow(
             contexts=contexts and contexts.texts,
             context_ids=ids,
+            context_places=contexts and contexts.places,
             scores=scores,
             **self._read_numbers(content),
         )

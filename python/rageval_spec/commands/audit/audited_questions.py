@@ -323,6 +323,7 @@ def audit_subject(
             coverage.check_references(questions),
             coverage.check_gold(questions),
             coverage.check_judgements(questions),
+            *([] if questions.collection.passages is None else [coverage.check_passages(questions)]),
             duplicates.check_leaks(questions),
             duplicates.check_overlap(questions, trained, str(train)),
             coverage.check_age(questions, dataset, sources),

@@ -21,7 +21,7 @@ from rageval_spec.errors import BROKEN, PASSED, UsageError
 from rageval_spec.generation import offline_questions, question_production
 from rageval_spec.generation.documents import DocumentSet, describe_unread
 from rageval_spec.generation.offline_questions import MADE_BY
-from rageval_spec.generation.question_sets import SIDES, GeneratedTestSet, KindShare
+from rageval_spec.generation.question_sets import SIDES, GeneratedTestSet, KindShare, list_chunks
 from rageval_spec.libraries import Text
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.runner import write_report
@@ -188,7 +188,7 @@ def summarize(
 ) -> Summary:
     """What came out of so many documents and chunks, and `more` parts of the summary."""
     sources = {source["document"] for row in made.rows for source in row["sources"]}
-    asked: set[Any] = {chunk for row in made.rows for chunk in row["relevant"]}
+    asked: set[Any] = {chunk for row in made.rows for chunk in list_chunks(row)}
     counts = len(asked), chunks, len(sources), len(documents.documents)
     return Summary(len(made.rows), wanted, *counts, rejected=dict(made.reasons), remarks=remarks, **more)
 

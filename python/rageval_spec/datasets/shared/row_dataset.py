@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from rageval_spec import kernels
+from rageval_spec.data.passages import Passage, PassageRelevance
 from rageval_spec.data.tables import Collection
+from rageval_spec.datasets.shared.passage_relevance import CoverageShare, PassageSources, read_relevant
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
+from rageval_spec.generation.documents import list_files
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading import question_files
 from rageval_spec.reading.column_meanings import chosen_names, find_question_names, find_rivals, list_other_names
 from rageval_spec.reading.column_names import (
+    CHUNK,
     CORPUS,
     QRELS,
     QUERIES,
@@ -48,7 +52,7 @@ from rageval_spec.reading.missing_columns import (
     write_mapping,
 )
 from rageval_spec.reading.row_sources import RowFile
-from rageval_spec.reading.rows import RowFormat, recognise_format, split_ids
+from rageval_spec.reading.rows import RowFormat, recognise_format
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.tool_layouts import Layout
 
@@ -198,8 +202,9 @@ class RowColumns(QuestionColumns):
     relevant: str | None = Field(
         default=None,
         description=(
-            "The relevant documents: an id, a list of ids (relevance 1 each) or a map of ids to integers. Default: "
-            "`relevant`, `relevant_doc_ids`, `reference_context_ids` or `qrels`."
+            "The relevant documents: an id, a list of ids (relevance 1 each), a map of ids to integers, or a list of "
+            "passages, `{document: guide.md, quote: ...}` or `{document, start, end}`, each with an optional `grade`. "
+            "Default: `relevant`, `relevant_doc_ids`, `reference_context_ids` or `qrels`."
         ),
     )
     corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
@@ -232,6 +237,20 @@ class QuestionsNode(DatasetNode):
         description="The relevance judgements, if the rows do not have them: TREC qrels or a BEIR `.tsv` file.",
     )
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
+    documents: str | None = Field(
+        default=None,
+        description=(
+            "The documents from which the corpus and the systems have their chunks, for passages: a folder, a file or "
+            "a JSON Lines corpus. Without it, quotes are looked for in the chunks."
+        ),
+    )
+    coverage: Literal["graded"] | CoverageShare = Field(
+        default=CoverageShare(),
+        description=(
+            "When chunks are relevant by passages. `at_least: 0.5`: the chunk at which half of a passage's characters "
+            "have been seen finds it; graded: each chunk counts by the share that it adds, in tenths."
+        ),
+    )
 
 
 class TabularColumns(QuestionColumns):
@@ -290,14 +309,23 @@ class RowDataset(FileDataset[R]):
     With a `TabularNode`, all files have the format of the rows.
     """
 
-    later_keys = frozenset({"layout"})
+    later_keys = frozenset({"layout", "documents", "coverage"})
     form: ClassVar[RowFormat | None]
     """The format of the rows; None for the one that the file's content shows."""
 
     def inputs(self) -> Sequence[InputFile]:
         """Also the files that the rows, or values in them, are in."""
         further = () if (key := self._question_key) is None else self.source(key).further_files
-        return [*super().inputs(), *(InputFile(path, ("path",)) for path in further)]
+        return [*super().inputs(), *(InputFile(path, ("path",)) for path in further), *self._document_files]
+
+    @cached_property
+    def _document_files(self) -> Sequence[InputFile]:
+        """The files of `documents`; the folder if it is missing or has none."""
+        if (named := getattr(self.node, "documents", None)) is None:
+            return ()
+        path = self.context.resolve(named)
+        found = [InputFile(file, ("documents",)) for file in list_files(path)]
+        return found or [InputFile(path, ("documents",), kind="folder")]
 
     @property
     def parts(self) -> frozenset[str]:
@@ -311,9 +339,10 @@ class RowDataset(FileDataset[R]):
         If no row has relevant documents, there are no judgements; if no row has a gold answer, no references.
         """
         load_qrels: Callable[[], pl.DataFrame | None] | None
-        key, why = self._question_key, None
+        key, why, load_passages = self._question_key, None, None
         if not self._is_tabular:
             load_qrels = self.loader("qrels", lambda: kernels.read_qrels(self.path_of("qrels"))) or self._load_relevant
+            load_passages = self._load_passages if self._reads_relevant else None
             why = None if "qrels" in self.files else self._explain_no_relevant()
         elif key == "path":
             load_qrels, why = None, self._explain_no_judgements()
@@ -328,6 +357,7 @@ class RowDataset(FileDataset[R]):
             load_columns=None if key is None else self._load_columns,
             load_about=None if key is None else lambda: self.source(key).remarks,
             why_no_qrels=why,
+            load_passages=load_passages,
         )
 
     def content(self) -> dict[str, Any]:
@@ -339,6 +369,9 @@ class RowDataset(FileDataset[R]):
             content["layout"] = source.tool.word
         if spellings := source.list_spellings(columns):
             content["spellings"] = spellings
+        if isinstance(self.node, QuestionsNode) and self.node.documents is not None:  # paths are parts of ids
+            root = self.context.resolve(self.node.documents)
+            content["documents"] = [os.path.relpath(file.path, root) for file in self._document_files]
         return content
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
@@ -584,23 +617,30 @@ class RowDataset(FileDataset[R]):
         return list_other_names([name for name in present if name], self.named(key), read)
 
     def _load_relevant(self) -> pl.DataFrame | None:
-        relevant = self._relevant
+        passages = self._load_passages()
+        return self._relevant_rows[0] if passages is None else passages.judge()
+
+    @cached_property
+    def _relevant_rows(self) -> tuple[pl.DataFrame | None, Mapping[str, Sequence[Passage]]]:
         is_table = self.source("path").form in ("csv", "xlsx")
-        key, places, judgements = None, list[str](), list[tuple[str, str, str]]()
-        for place, query_id, row in self._questions():
-            key = key or next((name for name in relevant.known if name in row), None)
-            value = row.get(key) if key else None
-            listed = split_ids(place, "the list of relevant documents", value) if is_table else value
-            for doc_id, grade in _judgements(place, listed):
-                places.append(place)
-                judgements.append((query_id, doc_id, grade))
-        if not judgements and relevant.mapped:
+        judged, passages = read_relevant(self._questions(), self._relevant.known, is_table=is_table)
+        if judged is None and not passages and self._relevant.mapped:
             raise DataError(f"{self.path_of('path')}: {self._explain_no_relevant()}")
-        if not judgements:
-            return None
-        names = ("query_id", "doc_id", "relevance")
-        frame = pl.DataFrame(judgements, schema=dict.fromkeys(names, pl.String), orient="row")
-        return qrels_table(Records(frame, lambda index: places[index]))
+        return judged, passages
+
+    def _load_passages(self) -> PassageRelevance | None:
+        """The passages that rows call relevant, found in the documents and the corpus; None without any."""
+        judged, passages = self._relevant_rows
+        if passages and self._passages is None and isinstance(self.node, QuestionsNode):
+            columns, wanted = self.named("corpus"), self._named_of("corpus", CHUNK)
+            read = self.loader("corpus", lambda: self.source("corpus").batches(columns, wanted))
+            documents, coverage = self.node.documents, self.node.coverage
+            path = None if documents is None else self.context.resolve(documents)
+            at_least = None if coverage == "graded" else coverage.at_least
+            self._passages = PassageSources(path, read, at_least).relate(passages, judged)
+        return self._passages
+
+    _passages: PassageRelevance | None = None
 
     def _explain_no_relevant(self) -> str:
         relevant = self.node.columns.over((_RELEVANT,), "columns")[0]
@@ -633,15 +673,3 @@ class RowDataset(FileDataset[R]):
                 raise DataError(f"{place}: the query {query_id!r} is listed twice, first at {first}")
             seen.add(query_id)
             yield place, query_id, row
-
-
-def _judgements(place: str, value: object) -> Iterator[tuple[str, str]]:
-    """The document and grade, as text, of each relevant document of a row."""
-    if isinstance(value, dict):
-        grades = [(document, json.dumps(grade)) for document, grade in value.items()]
-    elif value is None:
-        grades = []
-    else:
-        grades = [(document, "1") for document in (value if isinstance(value, list) else [value])]
-    for document, grade in grades:
-        yield text_of(place, "the id of a relevant document", "id", document) or "", grade

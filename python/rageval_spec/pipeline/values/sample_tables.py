@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +24,7 @@ from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
+from rageval_spec.pipeline.values.passage_judgements import judge_contexts, judge_run
 from rageval_spec.store.stored_tables import AnyTable, StoredTable
 from rageval_spec.wording import agree, count_noun
 
@@ -201,6 +203,8 @@ class SampleParts:
     @classmethod
     def of(cls, asked: Collection, system: str, answers: AnyTable) -> SampleParts:
         """The parts of the samples of a system that answers; `asked` holds the queries that it was asked."""
+        with suppress(DataError):  # told with the values
+            asked, answers = judge_contexts(asked, answers)
         assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
         kept = answers.drop(name for name in answers.columns if name not in _OF_ANSWERS)
         return cls(asked.name, system, asked.queries, asked.references, asked.qrels, asked.columns, kept)
@@ -211,6 +215,8 @@ class SampleParts:
 
         `with_texts` takes the texts of the documents from the corpus, if the dataset has one.
         """
+        with suppress(DataError):  # told with the values
+            judged = judge_run(judged, run)
         ranked = run.with_columns((pl.int_range(pl.len()) + 1).over("query_id").alias("rank"))
         first = ranked.filter(pl.col("rank") <= tables.SHOWN_DOCUMENTS)
         has_texts = with_texts and judged.documents is not None

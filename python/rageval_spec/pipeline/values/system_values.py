@@ -18,6 +18,7 @@ from rageval_spec.pipeline.planning.question_selection import has_judgements, so
 from rageval_spec.pipeline.values import answer_values as measuring
 from rageval_spec.pipeline.values import ranking_values as values
 from rageval_spec.pipeline.values.answer_values import context_notes, metric_notes, ranking_notes
+from rageval_spec.pipeline.values.passage_judgements import judge_contexts, judge_run
 from rageval_spec.pipeline.values.ranking_values import drops_self, may_drop_self, self_retrieval_notes
 from rageval_spec.pipeline.values.sample_tables import Answered, build_samples, describe_answers
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
@@ -42,9 +43,9 @@ def compute_values(materials: Materials, task: StepTask) -> TaskResult:
         return measure_answers(materials, task.part, str(task.step.system), task.inputs[str(task.step.system)])
     dataset, system = str(task.step.dataset), str(task.step.system)
     opened = materials.open(dataset)
-    cells = _Cells(materials, opened.collection, system)
     try:
         run = task.inputs.get(system)
+        cells = _Cells(materials, judge_run(opened.collection, run), system)
         return cells.tabulate(
             dict(_measure_run(cells, find_run_file(materials, opened, system) if run is None else run))
         )
@@ -67,7 +68,8 @@ def measure_answers(materials: Materials, part: QuestionPart, system: str, answe
     metrics = list_answer_metrics(materials, system)
     wanted = {name: one for name, one in metrics.items() if part.metrics is None or name in part.metrics}
     reads_contexts = any(metric.reads_contexts for metric in wanted.values())
-    samples = build_samples(part.queries, answers if reads_contexts else answers.drop(["contexts"]))
+    queries, answers = judge_contexts(part.queries, answers)
+    samples = build_samples(queries, answers if reads_contexts else answers.drop(["contexts"]))
     return TaskResult(measured=measuring.measure_all(wanted, samples))
 
 
@@ -84,7 +86,8 @@ def conclude(materials: Materials, task: StepTask, parts: Sequence[TaskResult]) 
         lost = next((part.error for part in parts if part.error is not None), None)
         if lost is not None:
             raise lost
-        return _evaluate_answers(_Cells(materials, opened.collection, system), opened, task.inputs[system], parts)
+        judged, answers = judge_contexts(opened.collection, task.inputs[system])
+        return _evaluate_answers(_Cells(materials, judged, system), opened, answers, parts)
     except Exception as error:
         return give_up(materials, opened, system, error)
 
@@ -112,7 +115,12 @@ def find_run_file(materials: Materials, opened: OpenedDataset, system: str) -> P
     """
     in_python = any(isinstance(metric, TableMetric) for metric in materials.parts.metrics.values())
     has_fewer = materials.limit is not None or opened.is_drawn
-    if in_python or has_fewer or may_drop_self(materials.spec.ranking, opened.collection):
+    if (
+        in_python
+        or has_fewer
+        or opened.collection.passages is not None
+        or may_drop_self(materials.spec.ranking, opened.collection)
+    ):
         return None
     return materials.parts.systems[system].run_file(opened.collection.name)
 

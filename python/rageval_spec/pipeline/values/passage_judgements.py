@@ -1,0 +1,67 @@
+"""Judgements of chunks that follow from the passages of a dataset: for a run, or for the contexts of answers.
+
+Which chunks are relevant depends on the order in which a system gives them, because a passage counts once: at the first
+chunk that has it. So each system has judgements of its own. They come to the same total.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rageval_spec.data.passages import Chunk, Touches
+from rageval_spec.data.tables import CONTEXT_PLACES, Collection, only_queries
+from rageval_spec.dataclass import replace
+from rageval_spec.libraries import pl
+from rageval_spec.store.stored_tables import AnyTable, load_table
+
+
+def judge_run(collection: Collection, run: pl.DataFrame | None) -> Collection:
+    """The collection with the judgements for a run over its corpus; itself without a run or passages.
+
+    Raises:
+        DataError: none of the run's chunks is known.
+    """
+    passages, judged = collection.passages, collection.qrels
+    if passages is None or judged is None or run is None:
+        return collection
+    found = only_queries(passages.judge_run(run), judged)
+    return replace(collection, load_qrels=lambda: found)
+
+
+def judge_contexts(asked: Collection, answers: AnyTable) -> tuple[Collection, AnyTable]:
+    """The collection with the judgements for the contexts of answers, and the answers with an id for each chunk.
+
+    A context without an id is `context 3` by its place, and one with the id of an earlier context that is another
+    chunk, such as that of their document, has its place behind it. Without passages, both are as they were.
+    """
+    passages, judged = asked.passages, asked.qrels
+    if passages is None or judged is None:
+        return asked, answers
+    table, known = load_table(answers), {*judged["query_id"]} & passages.passages.keys()
+    touches, named = dict[str, Touches](), list[Sequence[str] | None]()
+    names = ("query_id", "contexts", "context_ids", CONTEXT_PLACES)
+    wanted = (pl.col(name) if name in table.columns else pl.lit(None).alias(name) for name in names)
+    for query_id, texts, ids, places in table.select(wanted).iter_rows():
+        chunks = [*_name_chunks(texts, ids, json.loads(places or "null"))] if query_id in known else []
+        touches[query_id] = passages.find_touches(query_id, chunks)
+        named.append([name for name, _ in chunks] or ids)
+    column = pl.Series("context_ids", named, dtype=pl.List(pl.String))
+    found = passages.judge(touches)
+    return replace(asked, load_qrels=lambda: only_queries(found, judged)), table.with_columns(column)
+
+
+def _name_chunks(
+    texts: Sequence[str] | None, ids: Sequence[str] | None, places: Sequence[Any] | None
+) -> Iterator[tuple[str, Chunk]]:
+    """The contexts of an answer as chunks, each with an id of its own."""
+    taken: dict[str, Chunk] = {}
+    for number in range(max(len(texts or ()), len(ids or ()))):
+        document, start, end = (places[number] if places else None) or (None, None, None)
+        chunk = Chunk(document, start, end, texts[number] if texts and number < len(texts) else None)
+        name = ids[number] if ids and number < len(ids) else f"context {number + 1}"
+        if taken.setdefault(name, chunk) != chunk:
+            name = f"{name} ({number + 1})"
+            taken[name] = chunk
+        yield name, chunk

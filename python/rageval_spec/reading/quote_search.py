@@ -1,0 +1,210 @@
+"""Finds quotes in documents, and the parts of passages that chunks contain.
+
+A quote is looked for as it is; then without case, accents, white space and punctuation; then with small edits, as the
+place with the highest similarity of rapidfuzz: 1 - insertions and deletions / letters and digits of both. The ends of
+this place can be off by a few characters.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from rageval_spec.data.passages import Chunk, Passage
+from rageval_spec.errors import DataError
+from rageval_spec.libraries import compile_later
+
+SIMILAR = 0.8
+"""The least similarity of a quote to a place in its document. Texts about other things stay below 0.6."""
+FEWEST_LETTERS = 20
+"""A quote with fewer letters and digits must stand in its document as it is, but for case and punctuation."""
+_WORD = compile_later(r"[^\W_]+")
+_ALIGNED = 500
+"""The most letters and digits that are compared with every place of a document, which takes time by their square."""
+_LEAST_PART = 12
+"""The fewest letters and digits by which a part of a text is recognised."""
+
+
+class Found(NamedTuple):
+    """A place in a document, half open, and its similarity to a quote; how often exactly this text stands there."""
+
+    start: int
+    end: int
+    similarity: float = 1.0
+    occurrences: int = 1
+
+
+class SearchedText:
+    """A text, and what is left of it without case, accents, white space and punctuation."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text; it is folded when that is first needed."""
+        self.text = text
+
+    @cached_property
+    def _fold(self) -> tuple[str, array[int]]:
+        parts, offsets = list[str](), array("Q")
+        for word in _WORD.finditer(self.text):
+            if word[0].isascii():
+                parts.append(word[0].lower())
+                offsets.extend(range(word.start(), word.end()))
+                continue
+            for place, letter in enumerate(word[0], word.start()):
+                folded = _fold_letter(letter)
+                parts.append(folded)
+                offsets.extend([place] * len(folded))
+        return "".join(parts), offsets
+
+    @property
+    def letters(self) -> str:
+        """Its letters and digits in lower case."""
+        return self._fold[0]
+
+    def unfold(self, first: int, last: int, *, widely: bool = False) -> tuple[int, int]:
+        """The offsets in the text of some of its letters, half open; `widely` with what is between them and others."""
+        offsets = self._fold[1]
+        if not widely:
+            return offsets[first], offsets[last - 1] + 1
+        start = offsets[first - 1] + 1 if first else 0
+        return start, offsets[last] if last < len(offsets) else len(self.text)
+
+    def find(self, quote: str) -> Found | None:
+        """The place that is most similar to a quote, however little it is; None if there is none."""
+        if (exact := self.text.find(quote)) >= 0:
+            return Found(exact, exact + len(quote), occurrences=self.text.count(quote))
+        wanted = SearchedText(quote).letters
+        if wanted and (at := self.letters.find(wanted)) >= 0:
+            return Found(*self.unfold(at, at + len(wanted)), occurrences=self.letters.count(wanted))
+        return self._find_similar(wanted)
+
+    def _find_similar(self, wanted: str) -> Found | None:
+        """The most similar place; that of a long text is where its beginning is, up to its end."""
+        from rapidfuzz.distance import Indel
+        from rapidfuzz.fuzz import partial_ratio_alignment
+
+        first = partial_ratio_alignment(wanted[:_ALIGNED], self.letters)
+        last = partial_ratio_alignment(wanted[-_ALIGNED:], self.letters)
+        if not wanted or not self.letters or first is None or last is None:
+            return None
+        start, end = first.dest_start, last.dest_end
+        if not 0 < end - start < 2 * len(wanted):
+            end = start + len(wanted)
+        place = self.letters[start:end]
+        return Found(*self.unfold(start, start + len(place)), Indel.normalized_similarity(wanted, place))
+
+
+@lru_cache(maxsize=65_536)
+def _fold_letter(letter: str) -> str:
+    parts = unicodedata.normalize("NFKD", letter.casefold())
+    return "".join(one for one in parts if not unicodedata.combining(one))
+
+
+def is_similar(quote: str, found: Found | None) -> bool:
+    """Whether a place says what a quote says."""
+    if found is None or found.similarity < SIMILAR:
+        return False
+    return found.similarity == 1 or len(SearchedText(quote).letters) >= FEWEST_LETTERS
+
+
+class PassageFinder:
+    """Finds the part of a passage that a chunk contains.
+
+    A chunk with offsets is where it says. One without is looked for in the document, and if it is not there, because
+    it has a header of its own, or because the document is not known, the passage is looked for in the chunk.
+    """
+
+    def __init__(self, documents: Mapping[str, SearchedText]) -> None:
+        """Take the documents by id, as far as they are known."""
+        self._documents = documents
+        self._chunks = lru_cache(maxsize=64)(SearchedText)
+        self._quotes = lru_cache(maxsize=4096)(SearchedText)
+
+    def locate(self, passage: Passage, chunk: Chunk) -> tuple[int, int] | None:
+        """The part, as offsets in the passage; None if the chunk contains nothing of it."""
+        if chunk.document is not None and chunk.document != passage.document:
+            return None
+        if passage.start is not None and (spans := [*self._list_spans(passage, chunk)]):
+            parts = [(max(start, passage.start), min(end, passage.start + passage.length)) for start, end in spans]
+            first, last = max(parts, key=lambda part: part[1] - part[0])
+            return (first - passage.start, last - passage.start) if first < last else None
+        if (quote := self.quote(passage)) is None:
+            what = "a chunk without 'document_id', 'start' and 'end' cannot be compared with offsets in it"
+            message = f"{passage.place}: the text of {passage.document!r} is not known, and {what}"
+            raise DataError(f"{message}; name the documents in 'documents', or write the passage as a quote")
+        return _find_part(self._quotes(quote), self._chunks(chunk.text)) if chunk.text else None
+
+    def quote(self, passage: Passage) -> str | None:
+        """The text of a passage, as its document has it; None if it is not known."""
+        document = self._documents.get(passage.document)
+        if document is None or passage.start is None:
+            return passage.quote
+        return document.text[passage.start : passage.end]
+
+    def _list_spans(self, passage: Passage, chunk: Chunk) -> Iterator[tuple[int, int]]:
+        """Where a chunk is in the passage's document; a text that repeats can be in several places."""
+        if chunk.document is not None and chunk.start is not None and chunk.end is not None:
+            yield chunk.start, chunk.end
+            return
+        document = self._documents.get(passage.document)
+        if document is None or not chunk.text:
+            return
+        wanted, end = self._chunks(chunk.text).letters, 0
+        while len(wanted) >= _LEAST_PART and (at := document.letters.find(wanted, end)) >= 0:
+            end = at + len(wanted)
+            yield document.unfold(at, end, widely=True)
+
+
+def _find_part(quote: SearchedText, chunk: SearchedText) -> tuple[int, int] | None:
+    """The part of a quote that stands in a chunk: all of it, its beginning or end, or a middle that fills the chunk."""
+    wanted, given = quote.letters, chunk.letters
+    if not wanted:
+        return (0, len(quote.text)) if quote.text in chunk.text else None
+    if wanted in given:
+        return 0, len(quote.text)
+    if len(given) >= _LEAST_PART and (at := wanted.find(given)) >= 0:
+        return quote.unfold(at, at + len(given), widely=True)
+    start, end = _overlap(given, wanted), _overlap(wanted, given)
+    first, last = (0, start) if start > end else (len(wanted) - end, len(wanted))
+    return None if first == last else quote.unfold(first, last, widely=True)
+
+
+def _overlap(before: str, after: str) -> int:
+    """The length of the longest end of a text that another one begins with; 0 if it is shorter than `_LEAST_PART`."""
+    at = before.find(after[:_LEAST_PART], max(0, len(before) - len(after)))
+    while 0 <= at <= len(before) - _LEAST_PART:
+        if after.startswith(before[at:]):
+            return len(before) - at
+        at = before.find(after[:_LEAST_PART], at + 1)
+    return 0
+
+
+class PassageIndex:
+    """Passages by what tells that a chunk may touch them: its document, or 12 letters and digits that both have.
+
+    A chunk whose document is not known and which shares fewer than 24 in a row with a passage can go unnoticed.
+    """
+
+    def __init__(self, passages: Mapping[str, Sequence[Passage]], finder: PassageFinder) -> None:
+        """Take passages by query id."""
+        self._by_document: dict[str, set[str]] = defaultdict(set)
+        self._by_letters: dict[str, set[str]] = defaultdict(set)
+        self._short = set[str]()
+        for query_id, passage in ((query_id, one) for query_id, found in passages.items() for one in found):
+            self._by_document[passage.document].add(query_id)
+            letters = SearchedText(finder.quote(passage) or "").letters
+            if len(letters) < 2 * _LEAST_PART:
+                self._short.add(query_id)
+            for at in range(len(letters) - _LEAST_PART + 1):
+                self._by_letters[letters[at : at + _LEAST_PART]].add(query_id)
+
+    def list_candidates(self, chunk: Chunk) -> Sequence[str]:
+        """The ids of the queries with a passage that a chunk may touch, sorted."""
+        if chunk.document is not None:
+            return sorted(self._by_document.get(chunk.document, ()))
+        letters = SearchedText(chunk.text or "").letters
+        parts = {letters[at : at + _LEAST_PART] for at in range(0, len(letters), _LEAST_PART)}
+        return sorted(self._short.union(*(self._by_letters[part] for part in parts & self._by_letters.keys())))
