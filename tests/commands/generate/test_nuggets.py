@@ -34,8 +34,8 @@ class Writer:
         self.broken = ""
 
     def __call__(self, number: int, body: dict[str, Any]) -> Answer:
-        asked = body["messages"][-1]["content"]
-        self.asked.append(asked)
+        asked = body["messages"][1]["content"]  # the first is the rules; later ones are corrections
+        self.asked.append(body["messages"][-1]["content"])
         texts = [json.loads(line) for line in re.findall(r'^".*"$', asked, re.MULTILINE)]
         question, *rest = texts
         if self.broken and self.broken in question:
