@@ -83,11 +83,9 @@ def measure(
     votes = pl.DataFrame(one.labels).group_by("query_id").agg(people=pl.col("value").mean())
     both = values.join(votes, on="query_id").with_columns(system=pl.col("query_id").str.split("/").list.get(1))
     systems = both.group_by("system").agg(pl.col("value", "people").mean())
-    return (
-        name, f"{len(one.questions):,}", f"{found['items']:,}", sets.find(found["discrimination"], "auroc"),
-        sets.find(found["decisions"], "kappa"), *(sets.find(found["decisions"], one) for one in ("precision", "recall")), correlate(both),
-        correlate(systems),
-    )  # fmt: skip
+    decided = [sets.find(found["decisions"], one) for one in ("kappa", "precision", "recall")]
+    counts = (name, f"{len(one.questions):,}", f"{found['items']:,}", sets.find(found["discrimination"], "auroc"))
+    return (*counts, *decided, correlate(both), correlate(systems))
 
 
 def correlate(table: pl.DataFrame) -> str:

@@ -78,51 +78,53 @@ def _make(topic: Topic) -> _Calls:
     return NuggetBank(topic.query_id, topic.question, tuple(nuggets))
 
 
-def make_bank(model: ChatModel[Any], topic: Topic, context: Context, steps: Steps) -> NuggetBank | Failed:
-    """The nuggets of a question; replies come from the store where it has them."""
-    calls = _make(topic)
-    try:
-        call = next(calls)
-        while True:
-            found = chat_questions.ask(model, call.question, context)
-            steps.end()
-            if isinstance(found, Failed):
-                return found
-            call = calls.send(found)
-    except StopIteration as ended:
-        bank: NuggetBank = ended.value
-        return bank
-
-
 def make_banks(
     model: ChatModel[Any], topics: Sequence[Topic], context: Context, steps: Steps
 ) -> list[NuggetBank | Failed]:
-    """The nuggets of each question, in the order of the topics. The calls of different questions run in parallel."""
+    """The nuggets of each question, in the order of the topics. The calls of different questions run in parallel.
+
+    Replies come from the store where it has them.
+    """
+
+    def ask(call: _Call) -> Any:
+        found = chat_questions.ask(model, call.question, context)
+        steps.end()
+        return found
+
     steps.expect(sum(topic.calls for topic in topics))
-    tasks: list[Callable[[], NuggetBank | Failed]] = [partial(make_bank, model, one, context, steps) for one in topics]
+    tasks = [partial(_drive, topic, ask) for topic in topics]
     threads = chat_questions.threads_for(model, context)
     return chat_questions.run_all(tasks, threads, chat_questions.room_for(model, context))
 
 
 def foresee_banks(model: ChatModel[Any], topics: Iterable[Topic], context: Context) -> Estimate:
     """The calls that `make_banks` would make at most, if every reply can be read. Makes none."""
-    return chat_questions.join_estimates(one for topic in topics for one in _foresee(model, topic, context))
+    found = list[Estimate]()
+
+    def suppose(call: _Call) -> Any:
+        known = chat_questions.recall(model, call.question, context)
+        if known.unanswered is None:
+            return known.found
+        name = model.context.name
+        found.append(chat_questions.estimate_questions(model, name, [call.question], context, call.tokens))
+        return call.supposed
+
+    for topic in topics:
+        _drive(topic, suppose)
+    return chat_questions.join_estimates(found)
 
 
-def _foresee(model: ChatModel[Any], topic: Topic, context: Context) -> list[Estimate]:
-    calls, found = _make(topic), list[Estimate]()
+def _drive(topic: Topic, answer: Callable[[_Call], Any]) -> NuggetBank | Failed:
+    """The bank that the replies come to, or the first reply that is missing."""
+    calls = _make(topic)
     try:
         call = next(calls)
-        while True:
-            known = chat_questions.recall(model, call.question, context)
-            if known.unanswered is None and isinstance(known.found, Failed):
-                return found
-            if known.unanswered is not None:
-                name = model.context.name
-                found.append(chat_questions.estimate_questions(model, name, [call.question], context, call.tokens))
-            call = calls.send(call.supposed if known.unanswered is not None else known.found)
-    except StopIteration:
-        return found
+        while not isinstance(found := answer(call), Failed):
+            call = calls.send(found)
+    except StopIteration as ended:
+        bank: NuggetBank = ended.value
+        return bank
+    return found
 
 
 def _ask_for_facts(question: str, passages: Sequence[str], known: Sequence[str]) -> ChatQuestion[tuple[str, ...]]:

@@ -69,13 +69,8 @@ class AssignmentJudge(ChatJudge[AssignmentNode]):
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         asked = [sample for sample in samples if self._settle(criterion, sample) is None]
-        return chat_questions.join_estimates(
-            self.estimate_questions([question], _LABEL_TOKENS * count)
-            for sample in asked
-            for question, count in zip(
-                self._list_questions(criterion, sample), map(len, self._list_batches(criterion, sample)), strict=True
-            )
-        )
+        questions = [question for sample in asked for question in self._list_questions(criterion, sample)]
+        return self.estimate_questions(questions, _LABEL_TOKENS * self.node.batch)
 
     def _settle(self, criterion: Criterion, sample: Sample) -> Finding | Failed | None:
         if failed := self.find_excess(criterion, sample):

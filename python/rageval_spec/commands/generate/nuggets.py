@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,7 +14,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.data.findings import Failed
 from rageval_spec.data.nuggets import NuggetBank
-from rageval_spec.dataclass import dataclass, replace
+from rageval_spec.dataclass import replace
 from rageval_spec.errors import BROKEN, PASSED, UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.progress import ProgressDisplay
@@ -23,14 +23,12 @@ from rageval_spec.wording import count_noun, list_names, list_some
 if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
     from rageval_spec.generation.nugget_making import Topic
-    from rageval_spec.pipeline.cost_estimate import ExpectedCalls
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.plugin import ChatModel
     from rageval_spec.reading.nugget_banks import BankForm
     from rageval_spec.spec.blocks.spec_node import Spec
 
 _JUDGE = "nuggets"
-_MOST_SHOWN = 5
 
 
 @click.command("nuggets", cls=OutputCommand)
@@ -72,6 +70,7 @@ def generate_nuggets(
     from rageval_spec.commands.generate.output import check_output
     from rageval_spec.generation import nugget_making
     from rageval_spec.generation.model_requests import Steps
+    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
     from rageval_spec.reading.nugget_banks import write_banks
     from rageval_spec.runner import STORE, write_report
     from rageval_spec.spec import load
@@ -86,24 +85,27 @@ def generate_nuggets(
         display.announce("read the passages")
         found = _find_topics(next(iter(parts.datasets.values())).open(), parts, relevance, depth)
         context = replace(writer.context, progress=display.counting("nuggets", "steps"))
-        plan = _plan(parts, nugget_making.foresee_banks(writer, found.topics, context))
-        if dry_run:
-            shown = {**found.count(), "to_ask": plan.to_json()}
-            console.write(
-                json.dumps(shown, indent=2) + "\n" if form == "json" else f"{found.describe()}\n{plan.render()}"
-            )
+        estimate = nugget_making.foresee_banks(writer, found.topics, context)
+        expected = ExpectedCalls(tuple(add_up(parts, estimate)))
+        questions, passages = len(found.topics), sum(len(topic.passages) for topic in found.topics)
+        if dry_run and form == "json":
+            shown = {"questions": questions, "passages": passages, "to_ask": expected.to_json()}
+            console.write(json.dumps(shown, indent=2) + "\n")
             return PASSED
-        for line in (found.describe(), *plan.render().splitlines()):
+        lines = [f"{count_noun(questions, 'question')}, {count_noun(passages, 'passage')}"]
+        lines += expected.render().splitlines()
+        if dry_run:
+            console.write("".join(f"{line}\n" for line in lines))
+            return PASSED
+        for line in lines:
             display.tell(line)
         display.announce("make the nuggets")
         made = nugget_making.make_banks(writer, found.topics, context, Steps(context.progress))
     banks = [one for one in made if isinstance(one, NuggetBank)]
     failed = {topic.query_id: one for topic, one in zip(found.topics, made, strict=True) if isinstance(one, Failed)}
-    unfinished = [one.reason for one in failed.values() if one.is_unfinished]
-    summary = Summary(len(banks), sum(len(bank.nuggets) for bank in banks), _count_vital(banks), found.without, failed)
-    console.write(summary.render(form))
-    if unfinished:
-        told = f"{len(banks)} of {count_noun(len(made), 'question')} have nuggets: {unfinished[0]}"
+    console.write(_summarize(banks, failed, found.without, form))
+    if unfinished := next((one.reason for one in failed.values() if one.is_unfinished), None):
+        told = f"{len(banks)} of {count_noun(len(made), 'question')} have nuggets: {unfinished}"
         console.tell(f"{PROGRAM}: {told}; run the same command again to continue")
     elif banks:
         console.tell(f"wrote {write_report(output, write_banks(banks, bank_form))}")
@@ -112,34 +114,19 @@ def generate_nuggets(
     return BROKEN if failed or not banks else PASSED
 
 
-def _count_vital(banks: Sequence[NuggetBank]) -> int:
-    return sum(nugget.importance == "vital" for bank in banks for nugget in bank.nuggets)
-
-
-@dataclass(frozen=True)
-class Summary:
+def _summarize(banks: Sequence[NuggetBank], failed: Mapping[str, Failed], without: Sequence[str], form: str) -> str:
     """What came out: the questions with nuggets, those without relevant passages, and those that failed."""
-
-    questions: int
-    nuggets: int
-    vital: int
-    without: Sequence[str]
-    failed: Mapping[str, Failed]
-
-    def render(self, form: str) -> str:
-        if form == "json":
-            reasons = {query_id: one.reason for query_id, one in self.failed.items()}
-            counts = {"questions": self.questions, "nuggets": self.nuggets, "vital": self.vital}
-            return json.dumps({**counts, "without_passages": [*self.without], "failed": reasons}, indent=2) + "\n"
-        return "".join(f"{line}\n" for line in self._list_lines())
-
-    def _list_lines(self) -> Iterator[str]:
-        yield f"{count_noun(self.nuggets, 'nugget')} of {count_noun(self.questions, 'question')}, {self.vital:,} vital"
-        if self.without:
-            shown = list_some(self.without, _MOST_SHOWN)
-            yield f"! {count_noun(len(self.without), 'question')} without a relevant passage: {shown}"
-        for query_id, one in [*self.failed.items()][:_MOST_SHOWN]:
-            yield f"! {query_id}: {one.reason}"
+    nuggets = [nugget for bank in banks for nugget in bank.nuggets]
+    vital = sum(nugget.importance == "vital" for nugget in nuggets)
+    if form == "json":
+        reasons = {query_id: one.reason for query_id, one in failed.items()}
+        counts = {"questions": len(banks), "nuggets": len(nuggets), "vital": vital}
+        return json.dumps({**counts, "without_passages": [*without], "failed": reasons}, indent=2) + "\n"
+    lines = [f"{count_noun(len(nuggets), 'nugget')} of {count_noun(len(banks), 'question')}, {vital:,} vital"]
+    if without:
+        lines.append(f"! {count_noun(len(without), 'question')} without a relevant passage: {list_some(without, 5)}")
+    lines += [f"! {query_id}: {one.reason}" for query_id, one in failed.items()]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _narrow(
@@ -173,23 +160,14 @@ def _choose(spec: Spec, section: str, name: str | None, option: str) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class FoundTopics:
+class _Found(NamedTuple):
     """The questions with their passages, and the ids of those without any."""
 
-    topics: tuple[Topic, ...]
-    without: tuple[str, ...]
-
-    def count(self) -> dict[str, int]:
-        return {"questions": len(self.topics), "passages": sum(len(one.passages) for one in self.topics)}
-
-    def describe(self) -> str:
-        counts = self.count()
-        none = f"; {len(self.without):,} without a relevant passage" if self.without else ""
-        return f"{count_noun(counts['questions'], 'question')}, {count_noun(counts['passages'], 'passage')}{none}"
+    topics: Sequence[Topic]
+    without: Sequence[str]
 
 
-def _find_topics(collection: Collection, parts: SpecPlugins, relevance: int, depth: int) -> FoundTopics:
+def _find_topics(collection: Collection, parts: SpecPlugins, relevance: int, depth: int) -> _Found:
     """Each question with its passages: those judged relevant, or the first of a system, in the order of their ranks."""
     from rageval_spec.data.tables import document_texts
     from rageval_spec.generation.nugget_making import Topic
@@ -214,7 +192,7 @@ def _find_topics(collection: Collection, parts: SpecPlugins, relevance: int, dep
     topics = tuple(Topic(one, text, tuple(passages[one])) for one, text in asked if one in passages)
     if not topics:
         raise UsageError("no question has a relevant passage with a text; lower --relevance, or check the ids")
-    return FoundTopics(topics, tuple(one for one, _ in asked if one not in passages))
+    return _Found(topics, tuple(one for one, _ in asked if one not in passages))
 
 
 def _read_ranking(collection: Collection, parts: SpecPlugins, depth: int) -> pl.DataFrame:
@@ -233,9 +211,3 @@ def _read_ranking(collection: Collection, parts: SpecPlugins, depth: int) -> pl.
     return answers.explode("contexts").drop_nulls().rename({"contexts": "text"}).group_by(
         "query_id", maintain_order=True
     ).head(depth)  # fmt: skip
-
-
-def _plan(parts: SpecPlugins, estimate: Any) -> ExpectedCalls:
-    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
-
-    return ExpectedCalls(tuple(add_up(parts, estimate)))
