@@ -66,18 +66,11 @@ _ORDER: Sequence[Assignment] = get_args(Assignment)
 
 @dataclass(frozen=True, slots=True)
 class NuggetBank:
-    """The nuggets of one question.
-
-    Attributes:
-        version: from 1; each edit raises it.
-        previous: the sha256 of the version before, as `write_banks` wrote its line; None for the first.
-    """
+    """The nuggets of one question."""
 
     query_id: str
     question: str
     nuggets: tuple[Nugget, ...]
-    version: int = 1
-    previous: str | None = None
 
 
 _IMPORTANCES: Mapping[str, Importance] = {"vital": "vital", "okay": "okay"}

@@ -19,7 +19,6 @@ from rageval_spec.data.findings import Estimate, Failed
 from rageval_spec.data.nuggets import Importance, Nugget, NuggetBank
 from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints import chat_questions
-from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.generation.model_requests import Steps, load, render
 from rageval_spec.judging import prompts
@@ -53,7 +52,7 @@ class Topic:
 class _Call(NamedTuple):
     """One question to the model, what is supposed while its reply is not there, and the tokens of that reply."""
 
-    question: ChatQuestion[Any]
+    question: chat_questions.ChatQuestion[Any]
     supposed: Sequence[str]
     tokens: int
 
@@ -127,7 +126,9 @@ def _drive(topic: Topic, answer: Callable[[_Call], Any]) -> NuggetBank | Failed:
     return found
 
 
-def _ask_for_facts(question: str, passages: Sequence[str], known: Sequence[str]) -> ChatQuestion[tuple[str, ...]]:
+def _ask_for_facts(
+    question: str, passages: Sequence[str], known: Sequence[str]
+) -> chat_questions.ChatQuestion[tuple[str, ...]]:
     asked = render(
         "nuggets",
         question=prompts.fence("question", question),
@@ -136,10 +137,10 @@ def _ask_for_facts(question: str, passages: Sequence[str], known: Sequence[str])
         words=MOST_WORDS,
         most=MOST_NUGGETS,
     )
-    return ChatQuestion(_request(asked, _FACTS), _read_facts)
+    return chat_questions.ChatQuestion(_request(asked, _FACTS), _read_facts)
 
 
-def _ask_for_labels(question: str, facts: Sequence[str]) -> ChatQuestion[list[Importance]]:
+def _ask_for_labels(question: str, facts: Sequence[str]) -> chat_questions.ChatQuestion[list[Importance]]:
     label = prompts.make_schema(
         fact={"type": "integer", "minimum": 1, "maximum": len(facts)},
         importance={"type": "string", "enum": ["vital", "okay"]},
@@ -151,7 +152,7 @@ def _ask_for_labels(question: str, facts: Sequence[str]) -> ChatQuestion[list[Im
         count=len(facts),
     )
     schema = prompts.make_schema(labels=prompts.make_list_schema(label, len(facts)))
-    return ChatQuestion(_request(asked, schema), _read_labels)
+    return chat_questions.ChatQuestion(_request(asked, schema), _read_labels)
 
 
 def _request(asked: str, schema: Mapping[str, Any]) -> ChatRequest:

@@ -18,7 +18,6 @@ from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Es
 from rageval_spec.data.nuggets import Assignment
 from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints import chat_questions
-from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.endpoints.replies import put_in_order
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
 from rageval_spec.judging import prompts, segments
@@ -83,11 +82,13 @@ class AssignmentJudge(ChatJudge[AssignmentNode]):
         statements = segments.list_statements(criterion, sample)
         return [statements[at : at + self.node.batch] for at in range(0, len(statements), self.node.batch)]
 
-    def _list_questions(self, criterion: Criterion, sample: Sample) -> list[ChatQuestion[tuple[Claim, ...]]]:
+    def _list_questions(
+        self, criterion: Criterion, sample: Sample
+    ) -> list[chat_questions.ChatQuestion[tuple[Claim, ...]]]:
         sources = prompts.fence_all("text", criterion.sources_of(sample))
         question = prompts.fence_part(sample, "question")
         return [
-            ChatQuestion(
+            chat_questions.ChatQuestion(
                 self.request(
                     "assign",
                     _make_schema(len(batch)),

@@ -5,20 +5,18 @@
 | `nuggetizer` | `qid, query, nuggets: [{text, importance, assignment}]` |
 | `autojudge` | `query_id, title_query, nugget_bank: {question: {answers, aggregator_type}}, claim_bank: {claim: {}}` |
 
-`version` and `previous` (the sha256 of the line before the last edit) are keys that both tools ignore; `autojudge` has
-them in `metadata`. RAGTIME's banks, with `metadata.topic_id`, are read as those of AutoJudge.
+RAGTIME's banks, with `metadata.topic_id`, are read as those of AutoJudge. What nuggetizer does not have (`id`,
+`documents`, `answers`, `aggregator`) are keys that it ignores.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.nuggets import NUGGETS, Nugget, NuggetBank, parse_nuggets
-from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.formats.json_files import json_objects, text_of
@@ -56,12 +54,6 @@ def check_banks(path: Path) -> str | None:
     return None
 
 
-def form_of(path: Path) -> BankForm:
-    """The form of the file's first line."""
-    _, row = next(json_objects(path))
-    return "autojudge" if any(key in row for key in _OF_AUTOJUDGE) else "nuggetizer"
-
-
 def _parse_bank(row: Mapping[str, Any], place: str) -> NuggetBank:
     metadata = row.get("metadata")
     about = metadata if isinstance(metadata, Mapping) else {}
@@ -76,10 +68,7 @@ def _parse_bank(row: Mapping[str, Any], place: str) -> NuggetBank:
     else:
         raise DataError(f"{place}: no nuggets in 'nuggets', 'nugget_bank' or 'claim_bank'")
     question = next((row[key] for key in ("query", "title_query") if isinstance(row.get(key), str)), "")
-    version, previous = (row.get(key, about.get(key)) for key in ("version", "previous"))
-    if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 1):
-        version, previous = None, None  # another tool's
-    return NuggetBank(query_id, question, parse_nuggets(listed, f"{place}: {NUGGETS}"), version or 1, previous)
+    return NuggetBank(query_id, question, parse_nuggets(listed, f"{place}: {NUGGETS}"))
 
 
 def _list_entries(value: object, where: str) -> Sequence[Any]:
@@ -96,29 +85,20 @@ def write_banks(banks: Iterable[NuggetBank], form: BankForm) -> bytes:
     return b"".join(_dump_line(bank, form) for bank in banks)
 
 
-def revise(bank: NuggetBank, nuggets: Sequence[Nugget], form: BankForm) -> NuggetBank:
-    """The bank's next version, with these nuggets; the same bank if nothing changed."""
-    if tuple(nuggets) == bank.nuggets:
-        return bank
-    previous = hashlib.sha256(_dump_line(bank, form)).hexdigest()
-    return replace(bank, nuggets=tuple(nuggets), version=bank.version + 1, previous=previous)
-
-
 def _dump_line(bank: NuggetBank, form: BankForm) -> bytes:
     row = _dump_nuggetizer(bank) if form == "nuggetizer" else _dump_autojudge(bank)
     return (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _dump_nuggetizer(bank: NuggetBank) -> dict[str, Any]:
-    nuggets = [one.dump() for one in bank.nuggets]
-    return {"qid": bank.query_id, "query": bank.question, NUGGETS: nuggets} | _dump_version(bank)
+    return {"qid": bank.query_id, "query": bank.question, NUGGETS: [one.dump() for one in bank.nuggets]}
 
 
 def _dump_autojudge(bank: NuggetBank) -> dict[str, Any]:
     questions = {one.text: _dump_entry(one, bank.query_id, "question") for one in bank.nuggets if one.answers}
     claims = {one.text: _dump_entry(one, bank.query_id, "claim") for one in bank.nuggets if not one.answers}
     about = {"query_id": bank.query_id, "title_query": bank.question, "format_version": "v3"}
-    return about | {"nugget_bank": questions, "claim_bank": claims, "metadata": _dump_version(bank)}
+    return about | {"nugget_bank": questions, "claim_bank": claims}
 
 
 def _dump_entry(nugget: Nugget, query_id: str, kind: Literal["question", "claim"]) -> dict[str, Any]:
@@ -133,10 +113,6 @@ def _dump_entry(nugget: Nugget, query_id: str, kind: Literal["question", "claim"
     if nugget.answers:
         entry |= {"aggregator_type": nugget.aggregator, "answers": {one: {"answer": one} for one in nugget.answers}}
     return entry
-
-
-def _dump_version(bank: NuggetBank) -> dict[str, Any]:
-    return {"version": bank.version} | ({} if bank.previous is None else {"previous": bank.previous})
 
 
 def add_nuggets(path: Path, query_ids: Iterable[str], columns: pl.DataFrame | None = None) -> pl.DataFrame:

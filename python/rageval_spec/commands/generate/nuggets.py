@@ -11,7 +11,6 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.data.findings import Failed
 from rageval_spec.data.nuggets import NuggetBank
 from rageval_spec.dataclass import replace
@@ -24,14 +23,13 @@ if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
     from rageval_spec.generation.nugget_making import Topic
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-    from rageval_spec.plugin import ChatModel
     from rageval_spec.reading.nugget_banks import BankForm
     from rageval_spec.spec.blocks.spec_node import Spec
 
 _JUDGE = "nuggets"
 
 
-@click.command("nuggets", cls=OutputCommand)
+@click.command("nuggets", cls=console.OutputCommand)
 @shared.spec_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("nuggets.jsonl"),
               show_default=True, metavar="FILE", help="The file for the nuggets.")  # fmt: skip
@@ -81,7 +79,7 @@ def generate_nuggets(
     kept_in = None if no_store else store or narrowed.folder / STORE
     budget = narrowed.limits.budget()
     with ProgressDisplay() as display, open_parts(narrowed, kept_in, display, budget) as parts:
-        writer: ChatModel[Any] = parts.models[name]  # type: ignore[assignment]
+        writer: Any = parts.models[name]
         display.announce("read the passages")
         found = _find_topics(next(iter(parts.datasets.values())).open(), parts, relevance, depth)
         context = replace(writer.context, progress=display.counting("nuggets", "steps"))
@@ -106,7 +104,7 @@ def generate_nuggets(
     console.write(_summarize(banks, failed, found.without, form))
     if unfinished := next((one.reason for one in failed.values() if one.is_unfinished), None):
         told = f"{len(banks)} of {count_noun(len(made), 'question')} have nuggets: {unfinished}"
-        console.tell(f"{PROGRAM}: {told}; run the same command again to continue")
+        console.tell(f"{console.PROGRAM}: {told}; run the same command again to continue")
     elif banks:
         console.tell(f"wrote {write_report(output, write_banks(banks, bank_form))}")
     if budget.calls:
