@@ -219,3 +219,25 @@ def test_a_judge_that_only_grades_is_refused() -> None:
     judge = RuleJudge(abilities=frozenset({"grade"}))
     assert isinstance(judge.node, JudgeNode)
     assert "cannot decide which claims of a text are supported; use assignment" in (use(judge).check() or "")
+
+
+@pytest.mark.parametrize("word", ["binary", "claims"])
+def test_chat_judges_decide_each_nugget(word: str) -> None:
+    """Nuggets are judged as they are: not split into claims, and not all as one text."""
+
+    def reply(request: ChatRequest) -> dict[str, Any]:
+        asked = request.messages[-1].content
+        if word == "binary":
+            return {"reason": "so", "verdict": "yes" if '"It is old. It is high."' in asked else "no"}
+        assert '<claim number="2">\n"x"' in asked
+        said = {"source": 1, "evidence": "", "reason": "so"}
+        return {
+            "verdicts": [{"claim": 1, **said, "verdict": "supported"}, {"claim": 2, **said, "verdict": "contradicted"}]
+        }
+
+    judge = load("judges", word)
+    built = judge(judge.node_type(use=word, model="llm"), context_with(FakeChatModel(reply)))
+    (found,) = measure(use(built), ask(vital("It is old. It is high."), vital("x")))
+    assert found.details is not None
+    assert [one["assignment"] for one in found.details["claims"]] == ["support", "not_support"]
+    assert found.value == 0.5
