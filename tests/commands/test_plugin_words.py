@@ -62,7 +62,7 @@ def test_a_word_of_several_sections_names_each_and_a_section_chooses() -> None:
         ("ndgc@10", "did you mean 'ndcg@10'?"),
         ("zzz", "to list all words, run: rageval-spec list"),
         ("ndcg@p95", "did you mean 'ndcg'?"),
-        ("judges.zzz", "the words of 'judges:' are binary, "),
+        ("judges.zzz", "the words of 'judges:' are assignment, "),
         ("", "to list all words, run: rageval-spec list"),
         (".csv", "did you mean 'csv'?"),
         ("datasets.", "there is no word 'datasets.'"),

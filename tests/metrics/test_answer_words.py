@@ -28,6 +28,7 @@ FULL = sample(
     answerable=True,
     group="g",
     condition="clean",
+    columns={"nuggets": ["a", "b"]},
 )
 
 

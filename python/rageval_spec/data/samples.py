@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from rageval_spec.data.nuggets import NUGGETS, Nugget, parse_nuggets
 from rageval_spec.dataclass import dataclass, field
 
 Part = Literal[
     "answer", "contexts", "context_ids", "reference", "reference_contexts", "relevant", "answerable", "group",
-    "condition",
+    "condition", "nuggets",
 ]  # fmt: skip
 """The parts that a query can lack. Every query has a question."""
 
@@ -68,6 +69,18 @@ class Sample:
         """The first gold answer, or None."""
         return self.references[0] if self.references else None
 
+    @property
+    def nuggets(self) -> tuple[Nugget, ...] | None:
+        """The facts that a good answer has, from the column `nuggets` of the question; None if it has none.
+
+        Raises:
+            DataError: the column holds something else.
+        """
+        value = (self.columns or {}).get(NUGGETS)
+        return None if value in (None, "") else parse_nuggets(value, f"the column '{NUGGETS}'")
+
     def lacks(self, part: Part | Literal["claims"]) -> bool:
         """Whether a part is unknown (None). Empty texts and empty lists of contexts are known."""
+        if part == NUGGETS:  # not parsed here: what is wrong with them is told where they are judged
+            return (self.columns or {}).get(NUGGETS) in (None, "")
         return getattr(self, part) is None

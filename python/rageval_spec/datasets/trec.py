@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
-from rageval_spec.datasets.shared.row_dataset import FileDataset
+from rageval_spec.datasets.shared.row_dataset import NUGGETS_FILE, FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.column_names import CORPUS, QUERIES, CorpusColumns, QueryColumns, RecordColumn
 from rageval_spec.reading.formats.delimited import read_pairs
@@ -40,6 +40,7 @@ class TrecNode(DatasetNode):
         description="The queries: lines of id, tab, text without a header, or a `.jsonl` file. Plain, `.gz` or `.zst`.",
     )
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
+    nuggets: str | None = NUGGETS_FILE
     former_columns: ClassVar[Mapping[str, str]] = {"corpus_fields": "corpus"}
 
     columns: TrecColumns = Field(
@@ -54,12 +55,13 @@ class Trec(FileDataset[TrecNode]):
 
     def open(self) -> Collection:
         """The collection. Its queries and corpus are None if the node does not name them."""
-        return Collection(
+        collection = Collection(
             name=self.context.name,
             load_qrels=lambda: kernels.read_qrels(self.path_of("qrels")),
             load_queries=self.loader("queries", self._load_queries),
             load_corpus=self.loader("corpus", self.read_corpus),
         )
+        return self.add_nuggets(collection)
 
     def has_columns(self, key: str) -> bool:
         """Whether a file is JSON Lines."""
@@ -77,7 +79,7 @@ class Trec(FileDataset[TrecNode]):
         return former | {"columns": {"queries": queries}} if any(queries.values()) else former
 
     def find_parts(self) -> frozenset[Part]:
-        return frozenset({"relevant"})
+        return frozenset({"relevant", "nuggets"} if self.node.nuggets is not None else {"relevant"})
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         """The place, the id and the text of each query, or the values of its line; None without a file of queries."""

@@ -138,7 +138,11 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     # --- Support -------------------------------------------------------------------------------------------
 
     def _find_support(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
-        claims = self._split(sample.question, criterion.text_of(sample), self._how(criterion))
+        claims = (
+            segments.list_statements(criterion, sample)
+            if criterion.text == "claims"
+            else self._split(sample.question, criterion.text_of(sample), self._how(criterion))
+        )
         if isinstance(claims, Failed):
             return claims
         what = prompts.name_part(criterion.text)
@@ -240,9 +244,9 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     def _estimate_support(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
         text = criterion.text_of(sample)
-        sentences = claims = segments.split_segments(text)
+        sentences = claims = segments.list_statements(criterion, sample)
         has_sources = not segments.is_blank(criterion.sources_of(sample))
-        if self._how(criterion) == "model":
+        if self._how(criterion) == "model" and criterion.text != "claims":
             splitting = self._ask_claims(sample.question, sentences)
             known = chat_questions.recall(self.splitter, splitting, self.context)
             if known.unanswered is not None:

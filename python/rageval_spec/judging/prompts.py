@@ -46,6 +46,7 @@ VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
     "system": {},
     "split": {"question": "<question>\n</question>", "sentences": "<sentence>\n</sentence>"},
     "verify": {"question": "<question>", "sources": "<source>\n</source>", "claims": "<claim>\n</claim>", "count": 2},
+    "assign": {"question": "<question>", "sources": "<text>\n</text>", "claims": "<fact>\n</fact>", "count": 2},
     "usefulness": {"instruction": "Is it?", "question": "", "target": "", "contexts": "<context>", "count": 2},
     "questions": {"answer": "<answer>\n</answer>", "count": 3},
     "entities": {"text": "<text>\n</text>"},
@@ -60,6 +61,7 @@ VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
 _REQUIRED: Mapping[str, Mapping[str, str]] = {
     "split": {"sentences": "the text"},
     "verify": {"claims": "the claims", "sources": "the sources"},
+    "assign": {"claims": "the statements", "sources": "the text"},
     "usefulness": {"contexts": "the contexts", "question": "the question", "target": "what they are to be useful for"},
     "questions": {"answer": "the answer"},
     "entities": {"text": "the text"},

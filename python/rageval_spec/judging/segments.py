@@ -54,6 +54,13 @@ def list_pieces(criterion: Criterion, sample: Sample) -> list[Segment]:
     return pieces
 
 
+def list_statements(criterion: Criterion, sample: Sample) -> list[Segment]:
+    """What is judged one by one for support: the claims that a metric gives, or the sentences of a text."""
+    if criterion.text == "claims":
+        return list_pieces(criterion, sample)
+    return split_segments(criterion.text_of(sample))
+
+
 def slide_windows(texts: Sequence[str], width: int) -> list[Segment]:
     """All runs of one to `width` consecutive sentences of each text."""
     windows: list[Segment] = []

@@ -114,6 +114,7 @@ _PARTS_OF_SAMPLES: Mapping[str, Part] = {
     "group": "group",
     "condition": "condition",
     "relevant": "relevant",
+    "nuggets": "nuggets",
 }
 
 

@@ -20,7 +20,7 @@ from click.core import ParameterSource
 from rageval_spec import registry, signals
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.console import OutputCommand
+from rageval_spec.commands.console import Later, OutputCommand
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Estimate
 from rageval_spec.dataclass import dataclass, replace
@@ -112,7 +112,23 @@ _limit_options = shared.together(
 )  # fmt: skip
 
 
-@click.command("generate", cls=OutputCommand)
+OTHERS = {"nuggets": "rageval_spec.commands.generate.nuggets:generate_nuggets"}
+"""What else the command makes, by the word that comes first, and the command that makes it."""
+
+
+class GenerateCommand(OutputCommand):
+    """Makes questions, or what the first argument names. A folder of that name is written `./nuggets`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if not args or args[0] not in OTHERS:
+            return super().make_context(info_name, args, parent, **extra)
+        other = Later(args[0], OTHERS[args[0]], "").find()
+        return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+
+@click.command("generate", cls=GenerateCommand)
 @click.argument("corpus", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("golden.jsonl"),
               show_default=True, metavar="FILE", help="The file for the questions. What was rejected and the chunks "
@@ -159,6 +175,7 @@ def generate(
     rageval-spec generate docs/ -o golden.jsonl --model gpt-5-mini --count 200 --max-cost 5
     rageval-spec generate docs/ --model llama3.1:8b --base-url http://localhost:11434 --language de
     rageval-spec generate docs/ --model writer --judge strict --spec spec.yaml --multi-hop 25% --unanswerable 10%
+    rageval-spec generate nuggets spec.yaml -o nuggets.jsonl
     """
     source = click.get_current_context().get_parameter_source("split_by")
     if split is None and source == ParameterSource.COMMANDLINE:
@@ -194,7 +211,7 @@ def generate(
     spec = build_spec(corpus, **options)
     kept_in = None if no_store else store or spec.folder / STORE
     budget = spec.limits.budget()
-    with ProgressDisplay() as display, _open(spec, kept_in, display, budget) as parts:
+    with ProgressDisplay() as display, open_parts(spec, kept_in, display, budget) as parts:
         dataset: Generated = parts.datasets[DATASET]  # type: ignore[assignment]
         planned = _plan(dataset, parts, display)
         if dry_run:
@@ -231,7 +248,7 @@ def _check_offline() -> None:
 
 
 @contextmanager
-def _open(spec: Any, kept_in: Path | None, display: ProgressDisplay, budget: Budget) -> Iterator[SpecPlugins]:
+def open_parts(spec: Any, kept_in: Path | None, display: ProgressDisplay, budget: Budget) -> Iterator[SpecPlugins]:
     """The plugins, with models that are ready to be asked."""
     from rageval_spec.pipeline.planning.spec_plugins import build_parts, explain_interrupt, prepare_models, stop_calls
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from rageval_spec import kernels
+from rageval_spec.data.nuggets import NUGGETS, parse_nuggets
 from rageval_spec.data.passages import Passage, PassageRelevance
 from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import replace
 from rageval_spec.datasets.shared.passage_relevance import CoverageShare, PassageSources, read_relevant
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
@@ -51,6 +53,7 @@ from rageval_spec.reading.missing_columns import (
     guess_question,
     write_mapping,
 )
+from rageval_spec.reading.nugget_banks import add_nuggets, check_banks
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import RowFormat, recognise_format
 from rageval_spec.recorded.json_path import list_keys
@@ -63,7 +66,13 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", bound=DatasetNode)
 L = TypeVar("L")
-_KEYS = ("path", "qrels", "queries", "corpus")
+_KEYS = ("path", "qrels", "queries", "corpus", NUGGETS)
+NUGGETS_FILE = Field(
+    default=None,
+    exclude_if=lambda name: name is None,
+    description="The nuggets of the questions, JSON Lines of nuggetizer or of TREC AutoJudge; plain, `.gz` or `.zst`. "
+    "Without it, the questions' own column `nuggets` counts.",
+)
 
 
 class FileDataset(Dataset[N]):
@@ -81,6 +90,8 @@ class FileDataset(Dataset[N]):
         """Report mapped columns that a file does not have, and required columns without a known name."""
         for key, file in self.files.items():
             if not self.has_columns(key):
+                if key == NUGGETS and (fault := check_banks(self.path_of(key))) is not None:
+                    yield FileFault((key,), fault, code="unreadable-data")
                 continue
             try:
                 present = self.list_columns(key)
@@ -105,7 +116,7 @@ class FileDataset(Dataset[N]):
 
     def has_columns(self, key: str) -> bool:
         """Whether the columns of a key's file have names. Those of TREC qrels do not."""
-        return key != "qrels"
+        return key not in ("qrels", NUGGETS)
 
     def block(self, key: str) -> Any:
         """The block that names the columns of a key's file."""
@@ -172,6 +183,18 @@ class FileDataset(Dataset[N]):
     def load(self, key: str, make_table: Callable[[Records], pl.DataFrame]) -> pl.DataFrame:
         """The table of a key's file."""
         return make_table(self.source(key).records(self.named(key), self.columns_of(key)))
+
+    def add_nuggets(self, collection: Collection) -> Collection:
+        """The collection, whose questions also have the nuggets of the file that the node names."""
+        if NUGGETS not in self.files:
+            return collection
+
+        def load_columns() -> pl.DataFrame:
+            asked = collection.questions
+            ids = () if asked is None else asked["query_id"].unique(maintain_order=True)
+            return add_nuggets(self.path_of(NUGGETS), ids, collection.columns)
+
+        return replace(collection, load_columns=load_columns)
 
     def read_corpus(self) -> CorpusReader:
         """The reader of the file of documents."""
@@ -251,6 +274,7 @@ class QuestionsNode(DatasetNode):
             "have been seen finds it; graded: each chunk counts by the share that it adds, in tenths."
         ),
     )
+    nuggets: str | None = NUGGETS_FILE
 
 
 class TabularColumns(QuestionColumns):
@@ -297,6 +321,7 @@ class TabularNode(DatasetNode):
     corpus: str | None = Field(
         default=None, description="The documents: columns `doc_id`, `text` and optionally `title`."
     )
+    nuggets: str | None = NUGGETS_FILE
 
 
 R = TypeVar("R", bound=QuestionsNode | TabularNode)
@@ -348,7 +373,7 @@ class RowDataset(FileDataset[R]):
             load_qrels, why = None, self._explain_no_judgements()
         else:
             load_qrels = partial(self.load, "path", qrels_table)
-        return Collection(
+        collection = Collection(
             name=self.context.name,
             load_qrels=load_qrels,
             load_queries=None if key is None else self._load_queries,
@@ -359,6 +384,7 @@ class RowDataset(FileDataset[R]):
             why_no_qrels=why,
             load_passages=load_passages,
         )
+        return self.add_nuggets(collection)
 
     def content(self) -> dict[str, Any]:
         """Also the tool whose layout changes what the rows mean, and the names that columns stand for."""
@@ -476,12 +502,14 @@ class RowDataset(FileDataset[R]):
         source = self.source(key or "path")
         if not source.path.is_file() or (key is not None and source.is_long):
             return None
-        judged: frozenset[Part] = frozenset({"relevant"})
+        judged: frozenset[Part] = frozenset({"relevant", *(("nuggets",) if NUGGETS in self.files else ())})
         if key is None:
             return judged
         names = find_question_names(self.named(key), source.list_names(self.named(key)) or ())
         names["relevant"] = self._relevant.known if self._reads_relevant else ()
+        names[NUGGETS] = (NUGGETS,)
         filled = question_files.find_filled((row for _, row in self._rows()), names)
+        filled |= {"nuggets"} & self.files.keys()  # type: ignore[operator]
         return filled | judged if key == "queries" or "qrels" in self.files else filled
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
@@ -601,9 +629,14 @@ class RowDataset(FileDataset[R]):
             self._header(key) if self._is_tabular else dict.fromkeys(name for _, row in self._rows() for name in row)
         )
         names = self._other_names([*present])
-        return question_files.other_columns_table(
-            ((query_id, row) for _, query_id, row in self._questions(names)), names
-        )
+        rows = ((query_id, self._check_nuggets(place, row)) for place, query_id, row in self._questions(names))
+        return question_files.other_columns_table(rows, names)
+
+    def _check_nuggets(self, place: str, row: dict[str, Any]) -> dict[str, Any]:
+        """The row; an error with its place if its list of nuggets is wrong."""
+        if isinstance(listed := row.get(NUGGETS), list):
+            parse_nuggets(listed, f"{place}: '{NUGGETS}'")
+        return row
 
     def _other_names(self, present: Sequence[str]) -> list[str]:
         """The columns among those of the question file that no part is read from."""

@@ -22,7 +22,7 @@ from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.judging import prompts
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, read_grade, rescale, write_guide
 from rageval_spec.judging.prompts import OWN_FILES, PromptFiles
-from rageval_spec.judging.segments import Segment, list_pieces, score_claims, split_segments
+from rageval_spec.judging.segments import Segment, list_pieces, list_statements, score_claims
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.wording import count_noun
 
@@ -231,7 +231,7 @@ class PiecewiseJudge(ChatJudge[PN]):
                 Matter(criterion, instruction, f"{beside}\n{prompts.fence('context', piece.text)}", piece)
                 for piece in list_pieces(criterion, sample)
             ]
-        if criterion.kind == "grade" or self.per == "answer":
+        if criterion.kind == "grade" or (self.per == "answer" and criterion.text != "claims"):
             parts = () if criterion.kind == "grade" else (criterion.text, criterion.against)
             return [Matter(criterion, instruction, prompts.fence_parts(sample, {*criterion.shown, *parts}))]
         sources = (
@@ -239,7 +239,7 @@ class PiecewiseJudge(ChatJudge[PN]):
         )
         return [
             Matter(criterion, _CLAIM_INSTRUCTION, f"{sources}\n{prompts.fence('claim', piece.text)}", piece)
-            for piece in split_segments(criterion.text_of(sample))
+            for piece in list_statements(criterion, sample)
         ]
 
     def _conclude(

@@ -218,6 +218,7 @@ _OF_QUESTIONS: Mapping[Part, str] = {
     "answerable": "a value that shows whether it can be answered",
     "group": "a group of questions that ask the same",
     "condition": "a condition",
+    "nuggets": "nuggets",
 }
 """The parts of samples that come from the questions, and what a question has then."""
 
@@ -238,7 +239,7 @@ def _find_unmet_needs(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     for index, (name, needs) in enumerate(needed.items()):
         lacking = next((part for part in needs if part not in filled), None)
         if lacking is not None:
-            has = "has any" if lacking in ("relevant", "reference_contexts") else "has one"
+            has = "has any" if lacking in ("relevant", "reference_contexts", "nuggets") else "has one"
             message = f"{name} needs {_OF_QUESTIONS[lacking]}, and no question {whose} {has}"
             yield spec.diagnose(("metrics", index), message, "unclear-columns", _advise_need(parts, lacking))
 
@@ -256,6 +257,8 @@ def _advise_need(parts: SpecPlugins, lacking: Part) -> str:
     likely = next((column for column in present if may_be_gold(column)), None) if lacking == "reference" else None
     if likely is not None:
         return f"under 'datasets.{name}' write {write_mapping(('columns',), {'reference': likely})}"
+    if lacking == "nuggets":
+        return f"name a file in 'datasets.{name}.nuggets', or give the questions a column 'nuggets'"
     return f"name the column in 'datasets.{name}.columns.{lacking}', or remove the metric"
 
 

@@ -83,7 +83,8 @@ def _hide(content: Any, key: str) -> Any:
 
 
 def digest_data(fingerprints: Fingerprints, plan: EvaluationPlan | None = None) -> dict[str, dict[str, str]]:
-    """The sha256 of each dataset's evaluated questions, references and judgements, and of the files of its corpus.
+    """The sha256 of each dataset's evaluated questions, references and judgements, and of the files of its
+    corpus and nuggets.
 
     A part that no query has, or that was not read, is left out.
     """
@@ -96,8 +97,10 @@ def digest_data(fingerprints: Fingerprints, plan: EvaluationPlan | None = None) 
                 digests[dataset][part] = _digest_list(chain([first], known))
     for step in () if plan is None else plan.steps:
         files = zip(step.inputs, step.digests, strict=True) if step.kind == "open" else ()
-        if corpus := [digest for file, digest in files if "corpus" in (*file.key, file.path.stem)]:
-            digests.setdefault(str(step.dataset), {})["corpus"] = _digest_list(corpus)
+        named = [((*file.key, file.path.stem), digest) for file, digest in files]
+        for part in ("corpus", "nuggets"):
+            if found := [digest for names, digest in named if part in names]:
+                digests.setdefault(str(step.dataset), {})[part] = _digest_list(found)
     return {dataset: dict(sorted(parts.items())) for dataset, parts in digests.items()}
 
 

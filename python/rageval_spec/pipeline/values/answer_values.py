@@ -47,6 +47,7 @@ _NAMES: Mapping[Part, str] = {
     "answerable": "nothing that shows whether it can be answered ('answerable')",
     "group": "no group of queries that ask the same ('group')",
     "condition": "no condition ('condition')",
+    "nuggets": "no nuggets",
 }
 
 
@@ -59,6 +60,7 @@ _ADVICE: Mapping[Part, str] = {
     "answerable": "name it in 'columns.answerable' of the dataset",
     "group": "name it in 'columns.group' of the dataset",
     "condition": "name it in 'columns.condition' of the dataset",
+    "nuggets": "give the questions a column 'nuggets', or name a file with them in 'nuggets' of the dataset",
 }
 """What to write in the spec if no query has a part."""
 

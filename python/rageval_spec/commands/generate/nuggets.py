@@ -1,0 +1,211 @@
+"""`rageval-spec generate nuggets`: the facts that good answers have, from the passages that were judged relevant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.data.findings import Failed
+from rageval_spec.data.nuggets import NuggetBank
+from rageval_spec.dataclass import replace
+from rageval_spec.errors import BROKEN, PASSED, UsageError
+from rageval_spec.libraries import pl
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.wording import count_noun, list_names, list_some
+
+if TYPE_CHECKING:
+    from rageval_spec.data.tables import Collection
+    from rageval_spec.generation.nugget_making import Topic
+    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+    from rageval_spec.reading.nugget_banks import BankForm
+    from rageval_spec.spec.blocks.spec_node import Spec
+
+_JUDGE = "nuggets"
+
+
+@click.command("nuggets", cls=console.OutputCommand)
+@shared.spec_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("nuggets.jsonl"),
+              show_default=True, metavar="FILE", help="The file for the nuggets.")  # fmt: skip
+@click.option("--model", metavar="NAME", help="The chat model: a block under models:.  [default: the only one]")
+@click.option("--dataset", metavar="NAME", help="The dataset with the questions.  [default: the only one]")
+@click.option("--relevance", type=int, default=1, show_default=True, metavar="N",
+              help="Use the documents whose judged relevance is at least N.")  # fmt: skip
+@click.option("--system", metavar="NAME", help="Use the first documents of this system instead of judged ones.")
+@click.option("--depth", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N",
+              help="With --system: how many of them.")  # fmt: skip
+@click.option("--as", "bank_form", type=click.Choice(["nuggetizer", "autojudge"]), default="nuggetizer",
+              show_default=True, help="The form of the file.")  # fmt: skip
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this.")
+@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls.")
+@click.option("--dry-run", is_flag=True, help="Only show what it would cost.")
+@shared.store_options
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@shared.form_option
+def generate_nuggets(
+    spec: Path, output: Path, form: str, bank_form: BankForm, *, overrides: tuple[str, ...], model: str | None,
+    dataset: str | None, relevance: int, system: str | None, depth: int, dry_run: bool, store: Path | None,
+    no_store: bool, force: bool, **limits: Any,
+) -> int:  # fmt: skip
+    """Make nuggets, the facts that a good answer has, from relevant passages.
+
+    A chat model reads the passages of each question, ten at a time, and brings a list of at most 30 facts up to date.
+    Then it says which of them are vital. The cost is shown before anything is asked, and every reply is stored, so a
+    run that was stopped continues where it was. The exit code is 3 if the nuggets of any question are missing.
+
+    \b
+    rageval-spec generate nuggets spec.yaml --dry-run
+    rageval-spec generate nuggets spec.yaml -o nuggets.jsonl --relevance 2 --max-cost 5
+    rageval-spec generate nuggets spec.yaml --system bm25 --depth 20
+    """
+    from rageval_spec.commands.generate.command import open_parts
+    from rageval_spec.commands.generate.output import check_output
+    from rageval_spec.generation import nugget_making
+    from rageval_spec.generation.model_requests import Steps
+    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
+    from rageval_spec.reading.nugget_banks import write_banks
+    from rageval_spec.runner import STORE, write_report
+    from rageval_spec.spec import load
+
+    check_output(output, force=force, dry_run=dry_run)
+    given = {key: value for key, value in limits.items() if value is not None}
+    narrowed, name = _narrow(load(spec, overrides=overrides), model, dataset, system, given)
+    kept_in = None if no_store else store or narrowed.folder / STORE
+    budget = narrowed.limits.budget()
+    with ProgressDisplay() as display, open_parts(narrowed, kept_in, display, budget) as parts:
+        writer: Any = parts.models[name]
+        display.announce("read the passages")
+        found = _find_topics(next(iter(parts.datasets.values())).open(), parts, relevance, depth)
+        context = replace(writer.context, progress=display.counting("nuggets", "steps"))
+        estimate = nugget_making.foresee_banks(writer, found.topics, context)
+        expected = ExpectedCalls(tuple(add_up(parts, estimate)))
+        questions, passages = len(found.topics), sum(len(topic.passages) for topic in found.topics)
+        if dry_run and form == "json":
+            shown = {"questions": questions, "passages": passages, "to_ask": expected.to_json()}
+            console.write(json.dumps(shown, indent=2) + "\n")
+            return PASSED
+        lines = [f"{count_noun(questions, 'question')}, {count_noun(passages, 'passage')}"]
+        lines += expected.render().splitlines()
+        if dry_run:
+            console.write("".join(f"{line}\n" for line in lines))
+            return PASSED
+        for line in lines:
+            display.tell(line)
+        display.announce("make the nuggets")
+        made = nugget_making.make_banks(writer, found.topics, context, Steps(context.progress))
+    banks = [one for one in made if isinstance(one, NuggetBank)]
+    failed = {topic.query_id: one for topic, one in zip(found.topics, made, strict=True) if isinstance(one, Failed)}
+    console.write(_summarize(banks, failed, found.without, form))
+    if unfinished := next((one.reason for one in failed.values() if one.is_unfinished), None):
+        told = f"{len(banks)} of {count_noun(len(made), 'question')} have nuggets: {unfinished}"
+        console.tell(f"{console.PROGRAM}: {told}; run the same command again to continue")
+    elif banks:
+        console.tell(f"wrote {write_report(output, write_banks(banks, bank_form))}")
+    if budget.calls:
+        console.tell(budget.describe())
+    return BROKEN if failed or not banks else PASSED
+
+
+def _summarize(banks: Sequence[NuggetBank], failed: Mapping[str, Failed], without: Sequence[str], form: str) -> str:
+    """What came out: the questions with nuggets, those without relevant passages, and those that failed."""
+    nuggets = [nugget for bank in banks for nugget in bank.nuggets]
+    vital = sum(nugget.importance == "vital" for nugget in nuggets)
+    if form == "json":
+        reasons = {query_id: one.reason for query_id, one in failed.items()}
+        counts = {"questions": len(banks), "nuggets": len(nuggets), "vital": vital}
+        return json.dumps({**counts, "without_passages": [*without], "failed": reasons}, indent=2) + "\n"
+    lines = [f"{count_noun(len(nuggets), 'nugget')} of {count_noun(len(banks), 'question')}, {vital:,} vital"]
+    if without:
+        lines.append(f"! {count_noun(len(without), 'question')} without a relevant passage: {list_some(without, 5)}")
+    lines += [f"! {query_id}: {one.reason}" for query_id, one in failed.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _narrow(
+    spec: Spec, model: str | None, dataset: str | None, system: str | None, limits: Mapping[str, Any]
+) -> tuple[Spec, str]:
+    """The spec with only what makes nuggets, and the name of the chat model."""
+    from rageval_spec.judges.assignment import AssignmentNode
+
+    dataset = _choose(spec, "datasets", dataset, "--dataset")
+    model = _choose(spec, "models", model, "--model")
+    systems = {} if system is None else {system: spec.systems[_choose(spec, "systems", system, "--system")]}
+    judge = AssignmentNode(use="assignment", model=model)
+    narrowed = replace(
+        spec, datasets={dataset: spec.datasets[dataset]}, systems=systems, sources={}, metrics=(), gates=(), reports=(),
+        slices=(), labels={}, judges={_JUDGE: judge}, limits=spec.limits.model_copy(update=limits),
+    )  # fmt: skip
+    return narrowed, model
+
+
+def _choose(spec: Spec, section: str, name: str | None, option: str) -> str:
+    known: list[str] = [*getattr(spec, section)]
+    if section == "models":
+        known = [one for one in known if spec.models[one].use == "chat"]
+    if name is None and len(known) == 1:
+        return known[0]
+    has = f"the spec has {list_names(known)}" if known else f"the spec has no {section.removesuffix('s')} for it"
+    if name is None:
+        raise UsageError(f"{option} is missing; {has}")
+    if name not in known:
+        raise UsageError(f"{option} {name}: {has}")
+    return name
+
+
+class _Found(NamedTuple):
+    """The questions with their passages, and the ids of those without any."""
+
+    topics: Sequence[Topic]
+    without: Sequence[str]
+
+
+def _find_topics(collection: Collection, parts: SpecPlugins, relevance: int, depth: int) -> _Found:
+    """Each question with its passages: those judged relevant, or the first of a system, in the order of their ranks."""
+    from rageval_spec.data.tables import document_texts
+    from rageval_spec.generation.nugget_making import Topic
+
+    queries = collection.require("queries", "generate nuggets")
+    if parts.systems:
+        ranked = _read_ranking(collection, parts, depth)
+    elif collection.qrels is None:
+        raise UsageError(
+            f"{collection.why_no_qrels or 'the dataset has no judgements'}; or name a system with --system"
+        )
+    else:
+        judged = collection.qrels.filter(pl.col("relevance") >= relevance)
+        ranked = judged.sort("relevance", "doc_id", descending=[True, False]).select("query_id", "doc_id")
+    if "text" not in ranked.columns:
+        documents = collection.find_documents(ranked["doc_id"], "generate nuggets")
+        texts = documents.select("doc_id", text=document_texts(documents))
+        ranked = ranked.join(texts, on="doc_id", how="inner", maintain_order="left")
+    filled = ranked.filter(pl.col("text").str.strip_chars() != "")
+    passages = dict(filled.group_by("query_id", maintain_order=True).agg("text").iter_rows())
+    asked = [*queries.select("query_id", "text").unique("query_id", keep="first", maintain_order=True).iter_rows()]
+    topics = tuple(Topic(one, text, tuple(passages[one])) for one, text in asked if one in passages)
+    if not topics:
+        raise UsageError("no question has a relevant passage with a text; lower --relevance, or check the ids")
+    return _Found(topics, tuple(one for one, _ in asked if one not in passages))
+
+
+def _read_ranking(collection: Collection, parts: SpecPlugins, depth: int) -> pl.DataFrame:
+    """The first documents of a system: `query_id, doc_id`, or `query_id, text` for contexts of recorded answers."""
+    from rageval_spec.plugin import Retrieval
+
+    (system,) = parts.systems.values()
+    if not system.answers_on(collection.name):
+        retrieved = system.retrieve(collection, {})
+        run = retrieved.run if isinstance(retrieved, Retrieval) else retrieved
+        return run.group_by("query_id", maintain_order=True).head(depth).select("query_id", "doc_id")
+    if system.can_be_asked:
+        raise UsageError(f"--system {system.context.name} is asked anew each time; name one with recorded answers, or "
+                         "one that retrieves")  # fmt: skip
+    answers = system.answer(collection).table.select("query_id", "contexts")
+    return answers.explode("contexts").drop_nulls().rename({"contexts": "text"}).group_by(
+        "query_id", maintain_order=True
+    ).head(depth)  # fmt: skip
