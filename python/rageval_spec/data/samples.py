@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from rageval_spec.data.citations import Citation
 from rageval_spec.dataclass import dataclass, field
 
 Part = Literal[
@@ -35,6 +36,7 @@ class Sample:
         columns: the question's other columns, those that no part is read from, by name. They are read from the file
             when a value is first looked up. Two samples can be equal with other columns.
         answer_columns: the other columns of a recorded answer, by name: numbers, yes or no, and short texts.
+        citations: what the answer cites, in order; None if it was not looked for when the answer was read.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 
@@ -62,6 +64,7 @@ class Sample:
     truncated: bool | None = field(default=None, compare=False)
     columns: Mapping[str, Any] | None = field(default=None, compare=False)
     answer_columns: Mapping[str, Any] | None = None
+    citations: tuple[Citation, ...] | None = None
 
     @property
     def reference(self) -> str | None:

@@ -10,7 +10,8 @@
 - answers: `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, scores:
   list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or null,
   error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null,
-  truncated: bool or null, answer_columns: str or null, asked: str or null` (those from `trace` on may be absent)
+  truncated: bool or null, answer_columns: str or null, asked: str or null,
+  citations: str or null` (those from `trace` on may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
 - samples: the columns `SAMPLE_COLUMNS`; `dataset, system, query_id, references, slices` and `status` are never null
 - documents: `document: i64` (the document's number, from 0), `doc_id: str or null, text: str`
@@ -64,7 +65,9 @@ ANSWER_COLUMNS = "answer_columns"
 """The other columns of a recorded answer, a JSON object."""
 ASKED = "asked"
 """When an answer was asked that was not asked now: ISO 8601, in UTC; null if it was asked now, or is not known."""
-LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS, ASKED)
+CITATIONS = "citations"
+"""What an answer cites, as `data.citations.dump_citations` writes it; null if nothing was found when it was read."""
+LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS, ASKED, CITATIONS)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
@@ -125,6 +128,7 @@ SAMPLE_COLUMNS = (
     SampleColumn(STEPS, is_later=True),
     SampleColumn(TRUNCATED, "flag", is_later=True),
     SampleColumn(ASKED, is_later=True),
+    SampleColumn(CITATIONS, is_later=True, redact="answer"),
 )
 """The columns of samples in the order of their files."""
 SAMPLES = tuple(one.name for one in SAMPLE_COLUMNS)

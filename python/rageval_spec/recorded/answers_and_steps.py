@@ -55,6 +55,7 @@ class AnswerRow:
         truncated: True if the model stopped at its token limit; None if it did not, or does not say.
         answer_columns: what else was recorded of it, as `dump_answer_columns` writes it.
         asked: when it was asked, if it was not asked now: ISO 8601, in UTC.
+        citations: what it cites, as `data.citations.dump_citations` writes it; None if it cites nothing.
         version: of the application, as its trace has it. It is no column of tables.
     """
 
@@ -74,6 +75,7 @@ class AnswerRow:
     truncated: bool | None = None
     answer_columns: str | None = None
     asked: str | None = None
+    citations: str | None = None
     version: str | None = None
 
     def pack(self) -> bytes:
@@ -141,11 +143,25 @@ class Contexts(NamedTuple):
     scores: tuple[float | None, ...] | None = None
 
 
-def table_of(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
-    """The answers' table of pairs of a query's id and its row."""
+def table_of(rows: Iterable[tuple[str, AnswerRow]], citations_from: int | None = None) -> pl.DataFrame:
+    """The answers' table of pairs of a query's id and its row.
+
+    `citations_from` is the number that the answers give the first context; None leaves what was found.
+    """
     from rageval_spec.data.tables import answers_table
 
-    return answers_table({"query_id": query_id, **row.to_dict()} for query_id, row in rows)
+    counted = ((query_id, row if citations_from is None else _recount(row, citations_from)) for query_id, row in rows)
+    return answers_table({"query_id": query_id, **row.to_dict()} for query_id, row in counted)
+
+
+def _recount(row: AnswerRow, first: int) -> AnswerRow:
+    from rageval_spec.data.citations import count_from, dump_citations, load_citations
+
+    found = load_citations(row.citations)
+    if found is None:
+        return row
+    contexts = None if row.contexts is None and row.context_ids is None else (row.contexts or row.context_ids or ())
+    return replace(row, citations=dump_citations(count_from(found, None if contexts is None else len(contexts), first)))
 
 
 def read_asked(found: Any) -> str | None:

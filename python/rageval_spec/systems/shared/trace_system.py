@@ -23,6 +23,7 @@ from rageval_spec.recorded.answers_and_steps import (
     read_details,
     table_of,
 )
+from rageval_spec.recorded.cited_blocks import read_citations
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class TraceSystem(System[T]):
             notes.append(Note("differing_questions", matched.remark, count=matched.differing))
         asked = [(row.asked, row.version) for _, row in matched.rows if row.error is None]
         taken_over = TakenOver.of_recording(self.context.name, self.node.use, queries.height, asked)
-        return Answering(table_of(matched.take_rows()), tuple(notes), taken_over)
+        return Answering(table_of(matched.take_rows(), self.node.citations_from), tuple(notes), taken_over)
 
     def list_answer_columns(self) -> Sequence[str] | None:
         return None
@@ -126,6 +127,7 @@ def read_answer(trace: Trace) -> AnswerRow:
     texts = None if documents is None or any(one.text is None for one in documents) else [one.text for one in documents]
     ids = None if not documents or any(one.doc_id is None for one in documents) else [one.doc_id for one in documents]
     scores = tuple(one.score for one in documents or ())
+    cited = {**trace.metadata, "citations": trace.citations}
     error = trace.error if trace.answer is None else None
     return AnswerRow(
         answer=trace.answer,
@@ -145,6 +147,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         asked=read_asked(trace.started),
         version=trace.version,
         **read_details({"finish_reason": trace.finish_reason}),
+        citations=read_citations(cited, trace.answer, texts and list(map(str, texts)), ids and list(map(str, ids))),
     )
 
 
