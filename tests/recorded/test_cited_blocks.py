@@ -62,12 +62,10 @@ def test_openai() -> None:
         {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 3, "url": "u", "title": "t"}}
     ]}}]}  # fmt: skip
     assert cited(chat, "Hi.", ["u"]) == [("u", 0, "Hi.")]
-    text = {"value": "Blue【4:0†d.md】.", "annotations": [
-        {"type": "file_citation", "text": "【4:0†d.md】", "start_index": 4, "end_index": 14, "file_citation": {"file_id": "f"}}
-    ]}  # fmt: skip
-    assert cited({"content": [{"type": "text", "text": text}]}, str(text["value"]), ["f"]) == [
-        ("f", 0, "Blue【4:0†d.md】.")
-    ]
+    said = "Blue【4:0†d.md】."
+    note = {"type": "file_citation", "start_index": 4, "end_index": 14, "file_citation": {"file_id": "f"}}
+    text = {"value": said, "annotations": [note]}
+    assert cited({"content": [{"type": "text", "text": text}]}, said, ["f"]) == [("f", 0, said)]
 
 
 def test_cohere() -> None:

@@ -25,7 +25,7 @@ _INDICES = ("document_index", "search_result_index")
 
 
 class _Item(NamedTuple):
-    """What one citation says: where in its text, and by which names, number (from 0) and quote it knows the document."""
+    """What one citation says: where in its text, and by which names, rank and quote it knows the document."""
 
     start: int | None
     end: int | None

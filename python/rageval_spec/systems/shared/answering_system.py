@@ -366,7 +366,9 @@ class Interview:
         elif waiting:
             self._ask_all(waiting, total)
         rows = ((name, one if isinstance(one, AnswerRow) else self._rows[one.digest]) for name, one in self._asked)
-        return Answering(self._mark_unfinished(table_of(rows, self.node.citations_from)), taken_over=self._sum_up())
+        return Answering(
+            self._mark_unfinished(table_of(rows, self._system.node.citations_from)), taken_over=self._sum_up()
+        )
 
     def _take_over(self, digest: bytes, kept: KeptAnswer) -> AnswerRow:
         row = kept.row

@@ -124,15 +124,17 @@ class TraceSystem(System[T]):
 def read_answer(trace: Trace) -> AnswerRow:
     """The answer of a trace, with its contexts and steps."""
     documents = trace.documents
-    texts = None if documents is None or any(one.text is None for one in documents) else [one.text for one in documents]
-    ids = None if not documents or any(one.doc_id is None for one in documents) else [one.doc_id for one in documents]
+    texts = None if documents is None else tuple(one.text for one in documents if one.text is not None)
+    ids = tuple(one.doc_id for one in documents or () if one.doc_id is not None)
+    contexts = None if texts is None or len(texts) < len(documents or ()) else texts
+    context_ids = ids if ids and len(ids) == len(documents or ()) else None
     scores = tuple(one.score for one in documents or ())
     cited = {**trace.metadata, "citations": trace.citations}
     error = trace.error if trace.answer is None else None
     return AnswerRow(
         answer=trace.answer,
-        contexts=None if texts is None else tuple(map(str, texts)),
-        context_ids=None if ids is None else tuple(map(str, ids)),
+        contexts=contexts,
+        context_ids=context_ids,
         scores=scores if any(score is not None for score in scores) else None,
         seconds=trace.seconds,
         input_tokens=trace.input_tokens,
@@ -147,7 +149,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         asked=read_asked(trace.started),
         version=trace.version,
         **read_details({"finish_reason": trace.finish_reason}),
-        citations=read_citations(cited, trace.answer, texts and list(map(str, texts)), ids and list(map(str, ids))),
+        citations=read_citations(cited, trace.answer, contexts, context_ids),
     )
 
 
