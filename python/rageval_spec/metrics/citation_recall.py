@@ -37,8 +37,7 @@ class CitationRecall(cited_statements.CitedMetric[CitationRecallNode]):
             finding = found.get(Pair(number, places[: self.node.most]))
             reason = None if finding else "it cites nothing" if not one.citations else cited_statements.NAMES_NOTHING
             weight = 0.0 if finding is None else cited_statements.weigh(finding)
-            first = next(iter(one.citations), None)
-            claims.append(cited_statements.describe_claim(one, first, finding, weight, reason))
+            claims.append(cited_statements.describe_claim(one, None, finding, weight, reason))
         supported = sum(claim["score"] == cited_statements.FULL for claim in claims)
         reason = None if any(one.citations for one in statements) else cited_statements.CITES_NOTHING
         return Measurement.scored(supported / len(statements), reason, {"claims": claims})

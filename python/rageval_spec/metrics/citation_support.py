@@ -26,9 +26,9 @@ class CitationSupport(cited_statements.CitedMetric[CitationSupportNode]):
     known_as = ("support_evaluation", "weighted_precision", "weighted_recall", "attribution_support")
     info = MetricInfo(
         summary="How far the passages that an answer cites support what it says, as at TREC's RAG track.",
-        formula="citation_support = 2 P R / (P + R), 0 if one is 0; P (mode=precision) = sum of support / statements that "
-        "cite, R (mode=recall) = sum of support / statements; support = 1 in full, 0.5 in part, 0 not at all; citations=all: precision over "
-        "citations, recall with the best support of each statement",
+        formula="citation_support = 2 P R / (P + R), 0 if one is 0; P (mode=precision) = sum of support / statements "
+        "that cite, R (mode=recall) = sum of support / statements; support = 1 in full, 0.5 in part, 0 not at all; "
+        "citations=all: precision over citations, recall with the best support of each statement",
         edge_cases=(
             "statement without a citation: 0 in recall, not in precision",
             "citation that names no context: support 0, and no judge is asked",

@@ -19,7 +19,7 @@ class CitationValidity(AnswerMetric[MetricNode]):
             "answer without a citation: no value; see citation_recall for answers that should have some",
             "contexts and their ids unknown: no value",
             "no contexts: every citation is invalid",
-            "numbers count from 1, or from 0 as `citations_from` of the system says or where the answer cites number 0",
+            "numbers: they count from 1, or from 0 if `citations_from` of the system says so or the answer cites 0",
         ),
         source="Gao, Yen, Yu and Chen, Enabling large language models to generate text with citations, EMNLP 2023 "
         "(arXiv:2305.14627), whose code counts a sentence with such a citation as not supported",

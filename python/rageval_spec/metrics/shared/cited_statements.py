@@ -156,6 +156,7 @@ def describe_claim(
     claims = finding.claims if finding is not None else ()
     weak = [one for one in claims if not judged_metrics.is_met(one)]
     shown = next(iter(weak or claims), None)
+    places = {one.context for one in statement.citations}
     is_denied = any(one.verdict == "contradicted" for one in weak)
     told = {
         "text": statement.text,
@@ -163,7 +164,7 @@ def describe_claim(
         "score": weight,
         "start": statement.start,
         "end": statement.end,
-        "source": None if citation is None else citation.context,
+        "source": (citation or next(iter(statement.citations))).context if citation or len(places) == 1 else None,
         "evidence": None if shown is None else shown.evidence,
         "reason": reason or (shown.reason if shown is not None else finding.reason if finding is not None else None),
         "citation": None if citation is None else citation.document,
