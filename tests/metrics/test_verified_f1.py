@@ -32,3 +32,9 @@ def test_edges() -> None:
     judge = RuleJudge(say=lambda _: Finding(None, reason="sent to a person"))
     (one,) = measure(metric("verified_f1", judge, cutoff=2), sample(answer="a", contexts=("a",)))
     assert (one.value, one.reason) == (None, "sent to a person")
+
+
+def test_markers_are_not_read() -> None:
+    judge = RuleJudge()
+    one = sample(answer="a [1] | b [2]", contexts=("a", "b"))
+    assert value_of(metric("verified_f1", judge, cutoff=2), one) == 1.0

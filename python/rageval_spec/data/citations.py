@@ -102,11 +102,16 @@ def hide_sources(text: str) -> str:
     return hide(text, [one.span() for form in (DEFINITION, SOURCE_LIST) for one in form.finditer(text)])
 
 
-def list_statements(answer: str, citations: Sequence[Citation]) -> list[Statement]:
-    """The statements of an answer in order, also those without citations; none for a blank answer."""
+def hide_markers(answer: str, citations: Sequence[Citation]) -> str:
+    """What an answer says, without its markers and the list of its sources; all other characters keep their places."""
     markers = [one.marker for one in citations if one.marker is not None]
     quotes = [(one.end, one.end + 2) for one in citations if one.marker and one.marker[1] == one.start]  # `[ 2 words ]`
-    plain = hide(hide_sources(answer), [*markers, *(one for one in quotes if answer[slice(*one)] == " ]")])
+    return hide(hide_sources(answer), [*markers, *(one for one in quotes if answer[slice(*one)] == " ]")])
+
+
+def list_statements(answer: str, citations: Sequence[Citation]) -> list[Statement]:
+    """The statements of an answer in order, also those without citations; none for a blank answer."""
+    plain = hide_markers(answer, citations)
     spans: list[list[int]] = []
     for start, end in kernels.split_sentences(plain):
         if not any(map(str.isalnum, plain[start:end])):
