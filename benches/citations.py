@@ -76,7 +76,7 @@ def auroc(pairs: list[tuple[bool, float]]) -> float:
 
 
 def count_in_brackets(text: str) -> int:
-    return sum(len(re.findall(r"\d+", group)) for group in re.findall(r"\[ ?(?:\d[\d\s,–-]*)(?:\]|(?<= ))", text))
+    return sum(len(re.findall(r"\d+", group)) for group in re.findall(r"\[[\d\s,–-]+\]", text))
 
 
 def report_reading(folder: Path) -> None:
