@@ -24,7 +24,7 @@ from rageval_spec.reading.missing_columns import advise_answers, explain_ambigui
 from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import parse_list, split_ids
 from rageval_spec.recorded import answers_and_steps
-from rageval_spec.recorded.cited_blocks import read_citations, unfold_sentences
+from rageval_spec.recorded.cited_blocks import read_citations
 from rageval_spec.recorded.http_replies import STEP_KEYS, as_contexts, find_contexts
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
@@ -134,7 +134,7 @@ def _unwrapped_rows(source: RowFile, columns: AnswerColumns) -> Iterator[tuple[s
     names = (columns.context_ids or "", *CONTEXT_IDS) if is_table else ()
     for place, row in source.rows(columns):
         cells = {name: split_ids(place, f"'{name}'", row[name]) for name in names if row.get(name)}
-        yield place, unfold_sentences(unwrap({**row, **cells} if cells else row))
+        yield place, unwrap({**row, **cells} if cells else row)
 
 
 def _read_another(

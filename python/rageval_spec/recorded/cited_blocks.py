@@ -20,7 +20,19 @@ _MARKS = compile_later(r"\s*(?:\(\s*)?[\[【<].*[\]】)>]\s*", 16)  # re.DOTALL
 _LISTS = ("citations", "annotations")
 _SENTENCES = ("answer", "responses", "sentences")
 _NESTED = ("url_citation", "file_citation", "document", "file_path")
-_NAMES = ("url", "source", "document_id", "doc_id", "docid", "id", "file_id", "filename", "document_title", "title")
+_NAMES = (
+    "document",
+    "url",
+    "source",
+    "document_id",
+    "doc_id",
+    "docid",
+    "id",
+    "file_id",
+    "filename",
+    "document_title",
+    "title",
+)
 _INDICES = ("document_index", "search_result_index")
 
 
