@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.chat import ChatRequest
+from rageval_spec.data.evidence.nuggets import Nugget
 from rageval_spec.data.findings import Claim, Failed, Finding
-from rageval_spec.data.nuggets import Nugget
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.assignment import AssignmentJudge, AssignmentNode
 from rageval_spec.plugin import AnswerMetric, Judge, JudgeNode

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.nuggets import Nugget, NuggetBank, parse_nuggets
+from rageval_spec.data.evidence.nuggets import Nugget, NuggetBank, parse_nuggets
 from rageval_spec.errors import DataError
 from rageval_spec.reading.nugget_banks import BankForm, read_banks, write_banks
 from tests.command_line import invoke

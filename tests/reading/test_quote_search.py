@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.passages import Chunk, Passage
+from rageval_spec.data.evidence.passages import Chunk, Passage
 from rageval_spec.errors import DataError
 from rageval_spec.reading.quote_search import SIMILAR, PassageFinder, PassageIndex, SearchedText, is_similar
 

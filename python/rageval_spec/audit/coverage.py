@@ -29,7 +29,7 @@ from rageval_spec.audit.question_set import (
     shorten,
     split_compared_words,
 )
-from rageval_spec.data.passages import DEFAULT_SHARE, Coverage, PassageRelevance
+from rageval_spec.data.evidence.passages import DEFAULT_SHARE, Coverage, PassageRelevance
 from rageval_spec.errors import DataError
 from rageval_spec.judging.quantities import Sources, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.evidence.citations import load_citations
 from rageval_spec.data.findings import is_supported
 from rageval_spec.data.labels import (
     RANDOM_REASONS,
@@ -43,7 +44,7 @@ Answered = tuple[str, str, str]
 """Dataset, system and query."""
 _PARTS = (
     "query_id", "question", "answer", "contexts", "context_ids", "scores", "references", "reference_contexts",
-    "answerable", "group", "condition", "error", "columns",
+    "answerable", "group", "condition", "error", "columns", "citations",
 )  # fmt: skip
 
 
@@ -82,7 +83,12 @@ def _build(row: Mapping[str, Any]) -> Sample:
     for name in ("contexts", "context_ids", "scores", "reference_contexts", "references"):
         values[name] = None if values[name] is None else tuple(values[name])
     columns = json.loads(values["columns"]) if values["columns"] else None
-    return Sample(**values | {"references": values["references"] or (), "columns": columns})
+    read = {
+        "references": values["references"] or (),
+        "columns": columns,
+        "citations": load_citations(values["citations"]),
+    }
+    return Sample(**values | read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rageval_spec.data.nuggets import NUGGETS, Nugget, parse_nuggets
+from rageval_spec.data.evidence.citations import Citation
+from rageval_spec.data.evidence.nuggets import NUGGETS, Nugget, parse_nuggets
 from rageval_spec.dataclass import dataclass, field
 
 Part = Literal[
@@ -36,6 +37,7 @@ class Sample:
         columns: the question's other columns, those that no part is read from, by name. They are read from the file
             when a value is first looked up. Two samples can be equal with other columns.
         answer_columns: the other columns of a recorded answer, by name: numbers, yes or no, and short texts.
+        citations: what the answer cites, in order; None if it was not looked for when the answer was read.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 
@@ -63,6 +65,7 @@ class Sample:
     truncated: bool | None = field(default=None, compare=False)
     columns: Mapping[str, Any] | None = field(default=None, compare=False)
     answer_columns: Mapping[str, Any] | None = None
+    citations: tuple[Citation, ...] | None = None
 
     @property
     def reference(self) -> str | None:

@@ -10,7 +10,7 @@
 - answers: `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, scores:
   list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or null,
   error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null,
-  truncated: bool or null, answer_columns, asked, context_places: str or null` (those from `trace` on may be absent)
+  truncated: bool or null, answer_columns, asked, context_places, citations: str or null` (`trace` on: may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
 - samples: the columns `SAMPLE_COLUMNS`; `dataset, system, query_id, references, slices` and `status` are never null
 - documents: `document: i64` (the document's number, from 0), `doc_id: str or null, text: str`
@@ -19,8 +19,7 @@ In the samples, `rank` is a judged document's place in the run or among the cont
 `columns` is a JSON object of the question's other columns, `status` is one of `SampleStatus`, and `trace` is where a
 tracing tool has the answer, as `TraceLink.dump` writes it.
 
-Documents hold the texts of all contexts, each once, so that files need not repeat them. A text under two ids, or two
-texts under one id, are two documents.
+Documents hold the texts of all contexts, each once. A text under two ids, or two texts under one id, are two documents.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from rageval_spec.store.stored_tables import AnyTable, StoredTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_spec.data.passages import PassageRelevance
+    from rageval_spec.data.evidence.passages import PassageRelevance
 
 Status = Literal["scored", "unscorable", "error"]
 SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
@@ -66,9 +65,9 @@ ANSWER_COLUMNS = "answer_columns"
 """The other columns of a recorded answer, a JSON object."""
 ASKED = "asked"
 """When an answer was asked that was not asked now: ISO 8601, in UTC; null if it was asked now, or is not known."""
-CONTEXT_PLACES = "context_places"
-"""Where each context is in its document: a JSON list of `[document, start, end]`, or null where that is not known."""
-LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS, ASKED, CONTEXT_PLACES)
+# JSON: where each context is in its document, `[document, start, end]` or null; and what the answer cites.
+CONTEXT_PLACES, CITATIONS = "context_places", "citations"
+LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS, ASKED, CONTEXT_PLACES, CITATIONS)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
@@ -129,6 +128,7 @@ SAMPLE_COLUMNS = (
     SampleColumn(STEPS, is_later=True),
     SampleColumn(TRUNCATED, "flag", is_later=True),
     SampleColumn(ASKED, is_later=True),
+    SampleColumn(CITATIONS, is_later=True, redact="answer"),
 )
 """The columns of samples in the order of their files."""
 SAMPLES = tuple(one.name for one in SAMPLE_COLUMNS)

@@ -173,6 +173,7 @@ class Trace:
         first_chunk_seconds: how long the last reply that was streamed took to its first piece.
         messages: the conversation, as chat messages; () if there is only the question.
         steps: what the system did, in order of time.
+        citations: what was cited beside the answer's text, as rows of `data.evidence.citations.Citation`.
         metadata: everything else that the tool knows, as JSON types.
         is_open: whether it had not ended when it was read, so that more may come. Not a part of its row.
     """
@@ -203,6 +204,7 @@ class Trace:
     messages: tuple[Mapping[str, Any], ...] = ()
     steps: tuple[Step, ...] = ()
     feedback: tuple[Feedback, ...] = ()
+    citations: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     is_open: bool = field(default=False, compare=False)
 
@@ -232,6 +234,7 @@ class Trace:
             "messages": list(self.messages),
             "steps": [step.to_row() for step in self.steps],
             "feedback": [one.to_row() for one in self.feedback],
+            "citations": [dict(one) for one in self.citations],
             "metadata": dict(self.metadata),
         }
         known = {key: value for key, value in row.items() if value is not None and value != {}}
@@ -263,6 +266,7 @@ class Trace:
             messages=tuple(row.get("messages", ())),
             steps=tuple(map(Step.from_row, row.get("steps", ()))),
             feedback=tuple(map(Feedback.from_row, row.get("feedback", ()))),
+            citations=tuple(one for one in row.get("citations") or () if isinstance(one, Mapping)),
             metadata=row.get("metadata", {}),
         )
         return trace if trace.id == row.get("id") else replace(trace, query_id=str(row.get("id", "")))

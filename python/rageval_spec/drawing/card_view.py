@@ -54,6 +54,11 @@ def _list_fields(card: cards.Card, *, full: bool) -> Iterator[tuple[str, Inline 
         yield "error", _cut(card.error, full=full, style="red")
     if card.answer is not None:
         yield from _list_answer(card.answer, card, full=full)
+    if card.citations:
+        yield (
+            "citations",
+            tabulate(["citation", "context", "verdict"], [_list_cited(one, card) for one in card.citations]),
+        )
     if card.steps:
         yield "steps", _stack([shorten(line, full=full)] for line in describe_steps(card.steps))
     yield from (("reference", _cut(text, full=full)) for text in card.references)
@@ -75,6 +80,17 @@ def _list_fields(card: cards.Card, *, full: bool) -> Iterator[tuple[str, Inline 
             len(items) > len(shown)
         )
         yield "columns", _stack([[shorten(f"{key}: {value}", full=full)] for key, value in shown] + [more] * bool(more))
+
+
+def _list_cited(one: cards.CitedDocument, card: cards.Card) -> list[Inline]:
+    """The citation, the context that it names, and the verdicts: `supported: citation_support`."""
+    place = card.contexts[one.rank - 1] if one.rank and one.rank <= len(card.contexts) else None
+    named = "none" if one.rank is None else f"{one.rank} {(place and place.doc_id) or ''}"
+    told: dict[str, list[str]] = {}
+    for metric, verdict in one.verdicts:
+        told.setdefault(verdict.replace("_", " "), []).append(metric)
+    verdicts = "; ".join(f"{verdict}: {', '.join(metrics)}" for verdict, metrics in told.items())
+    return [name(shorten(one.text)), Span(shorten(named), "yellow" if one.rank is None else ""), Span(verdicts, "dim")]
 
 
 def describe_steps(steps: Sequence[Step]) -> Iterator[str]:

@@ -14,9 +14,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.evidence.citations import load_citations
 from rageval_spec.data.findings import is_supported, list_findings
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
-from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED
+from rageval_spec.data.tables import CITATIONS, SAMPLE_COLUMNS, STEPS, TRUNCATED
 from rageval_spec.data.traces import Step
 from rageval_spec.dataclass import dataclass, field, fields
 from rageval_spec.diagnostics import make_visible
@@ -199,6 +200,32 @@ def _place(mark: Mark) -> tuple[bool, int, int]:
     return mark.start is None, mark.start or 0, mark.end or 0
 
 
+@dataclass(frozen=True, slots=True)
+class CitedDocument:
+    """A citation of an answer: as it is written, the rank of the context that it names, and the verdicts by metric."""
+
+    text: str
+    rank: int | None
+    verdicts: tuple[tuple[str, str], ...] = ()
+
+
+def find_cited(values: Iterable[Mapping[str, Any]], sample: Mapping[str, Any]) -> Iterator[CitedDocument]:
+    """What the answer of a sample cites, in order, with what judges said of it."""
+    told: dict[tuple[Any, ...], dict[str, str]] = {}
+    for row in values:
+        details = json.loads(row.get("details") or "null")
+        for claim in (details.get("claims") or ()) if isinstance(details, dict) else ():
+            if isinstance(claim, dict) and "citation" in claim:
+                key = (claim["citation"], *(claim.get("marker") or (None, None)))
+                told.setdefault(key, {})[row["metric"]] = str(claim.get("verdict"))
+    for one in load_citations(sample.get(CITATIONS)) or ():
+        marker = one.marker or (None, None)
+        written = one.document if one.marker is None else str(sample.get("answer") or "")[slice(*one.marker)]
+        text = written if one.document in written else f"{written} {one.document}"
+        rank = None if one.context is None else one.context + 1
+        yield CitedDocument(text, rank, tuple(told.get((one.document, *marker), {}).items()))
+
+
 Key: TypeAlias = tuple[str, str, str]
 """Dataset, system and query id."""
 _Row: TypeAlias = Mapping[str, Any]
@@ -304,6 +331,7 @@ class Card:
         steps: what an agent did for the answer, in order.
         seconds, input_tokens, output_tokens, cost: what the answer took; None if unknown. The cost is in US dollars.
         truncated: whether the model stopped at its token limit; None if that is unknown.
+        citations: what the answer cites, in order.
         others: what other columns of samples with a label hold, by name; without those that are null.
     """
 
@@ -330,6 +358,7 @@ class Card:
     history: tuple[Turn, ...] = ()
     steps: tuple[Step, ...] = ()
     truncated: bool | None = None
+    citations: tuple[CitedDocument, ...] = ()
     others: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -427,6 +456,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         answer=sample.get("answer"),
         error=sample.get("error"),
         marks=find_marks(valued, sample, parts.evaluation.metrics),
+        citations=tuple(find_cited(valued, sample)),
         contexts=contexts,
         missing=tuple(_list_missing(sample, contexts, texts)),
         references=tuple(sample.get("references") or ()),

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message
+from rageval_spec.data.evidence.nuggets import Importance, Nugget, NuggetBank
 from rageval_spec.data.findings import Estimate, Failed
-from rageval_spec.data.nuggets import Importance, Nugget, NuggetBank
 from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints import chat_questions
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order

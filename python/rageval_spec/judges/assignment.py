@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from rageval_spec.data.chat import ChatReply
+from rageval_spec.data.evidence.nuggets import Assignment
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
-from rageval_spec.data.nuggets import Assignment
 from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints import chat_questions
 from rageval_spec.endpoints.replies import put_in_order

@@ -4,8 +4,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
+from rageval_spec.data.evidence.nuggets import Assignment, Nugget
 from rageval_spec.data.findings import Claim, Criterion, Estimate, Failed, Finding, is_supported
-from rageval_spec.data.nuggets import Assignment, Nugget
 from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError

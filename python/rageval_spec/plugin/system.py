@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -37,6 +37,12 @@ class GeneratingNode(SystemNode):
         exclude_if=lambda name: name is None,
         description="The model that writes the answers, as its maker calls it (`gpt-4o`), or a name under `models:`. "
         "Judges favour their own answers, so a judge with the same model gets a warning. No number depends on it.",
+    )
+    citations_from: Literal[0, 1] | None = Field(
+        default=None,
+        exclude_if=lambda first: first is None,
+        description="The number by which answers cite their first context: 0 or 1. By default 0 in an answer that "
+        "cites number 0, else 1.",
     )
 
 

@@ -24,6 +24,7 @@ from rageval_spec.reading.missing_columns import advise_answers, explain_ambigui
 from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import parse_list, split_ids
 from rageval_spec.recorded import answers_and_steps
+from rageval_spec.recorded.cited_blocks import read_citations
 from rageval_spec.recorded.http_replies import STEP_KEYS, as_contexts, find_contexts
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
@@ -53,8 +54,9 @@ class FileAnswer(NamedTuple):
 class FileAnswers:
     """The answers of a file, in order. The first are held; if there are more, all lie in a temporary file."""
 
-    def __init__(self) -> None:
-        """Start without answers."""
+    def __init__(self, citations_from: int | None = None) -> None:
+        """Start without answers; `citations_from` as in `table_of`."""
+        self._citations_from = citations_from
         self._held: list[FileAnswer] = []
         self.stored: BlockFile | None = None
 
@@ -67,7 +69,9 @@ class FileAnswers:
         """Store what is held, if anything is stored or more is held than should be."""
         if self._held and (self.stored is not None or len(self._held) >= MOST_HELD):
             self.stored = self.stored or BlockFile()
-            table = answers_and_steps.table_of((one.query_id or "", one.row) for one in self._held)
+            table = answers_and_steps.table_of(
+                ((one.query_id or "", one.row) for one in self._held), self._citations_from
+            )
             rows = [(one.place, one.query_id, one.question, one.row.version) for one in self._held]
             others = pl.DataFrame(rows, schema=dict.fromkeys(STORED_BESIDE, pl.String), orient="row")
             for block in table.hstack(others).iter_slices(ROWS):
@@ -97,13 +101,13 @@ def _restore_row(values: dict[str, Any]) -> answers_and_steps.AnswerRow:
     return answers_and_steps.AnswerRow(**found)
 
 
-def read_answers(source: RowFile, columns: AnswerColumns) -> FileAnswers:
+def read_answers(source: RowFile, columns: AnswerColumns, citations_from: int | None = None) -> FileAnswers:
     """The answers of a file, in order. Raises DataError: no column has answers or contexts, or a row is wrong."""
     columns = source.resolve(columns)
     is_text = source.form == "csv"
     present: dict[str, None] = {}
     names = find_answer_names(columns, (), _STEPS)
-    answers: FileAnswers | None = FileAnswers()
+    answers: FileAnswers | None = FileAnswers(citations_from)
     for place, row in _unwrapped_rows(source, columns):
         if row.keys() - present.keys():
             present.update(dict.fromkeys(row))
@@ -114,7 +118,7 @@ def read_answers(source: RowFile, columns: AnswerColumns) -> FileAnswers:
             answers = _read_another(answers, place, row, names, is_text=is_text)
     names = _choose(source.path, columns, list(present))
     if answers is None:
-        answers = FileAnswers()
+        answers = FileAnswers(citations_from)
         for place, row in _unwrapped_rows(source, columns):
             answers.append(_read_row(place, row, names, is_text=is_text))
     answers.flush()
@@ -223,6 +227,7 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
         asked=None if link is None else answers_and_steps.read_asked(reader.row.get("started")),
         version=None if link is None else read_text(reader.row.get("version")),
         **answers_and_steps.read_details(reader.row),
+        citations=read_citations(reader.row, answer, None if contexts is None else contexts.texts, ids),
     )
 
 

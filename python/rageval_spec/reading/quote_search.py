@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from rageval_spec.data.passages import Chunk, Passage
+from rageval_spec.data.evidence.passages import Chunk, Passage
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import compile_later
 

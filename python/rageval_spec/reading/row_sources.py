@@ -36,6 +36,7 @@ from rageval_spec.reading.formats.row_shapes import OtherFilesError
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
 from rageval_spec.reading.missing_columns import choose_keys
 from rageval_spec.reading.rows import RowFormat
+from rageval_spec.recorded.cited_blocks import unfold_sentences
 from rageval_spec.recorded.json_path import JsonPath, PathError, parse_path
 from rageval_spec.recorded.tool_layouts import ToolLayout, find_layout, name_layout
 
@@ -81,7 +82,10 @@ class RowFile:
         self.separator, self.sheet, self.layout = separator, sheet, layout
 
     def read(self) -> Iterator[Row]:
-        """The place and the values of each row, as in the file. Raises DataError: no rows, or unreadable ones."""
+        """The place and the values of each row, as in the file; an answer of sentences is text.
+
+        Raises DataError: no rows, or unreadable ones.
+        """
         if not self._names_files:
             return self._read_plainly()
         return ((place, rows.open_named_texts(place, _folder_of(place), row)) for place, row in self._read_plainly())
@@ -106,7 +110,8 @@ class RowFile:
     def _read_plainly(self) -> Iterator[Row]:
         if self.form in ("xlsx", "yaml"):
             return iter(self._kept)
-        return rows.read_rows(self.path, self.form, self.separator)
+        found = rows.read_rows(self.path, self.form, self.separator)
+        return ((place, unfold_sentences(row)) for place, row in found) if self.form == "json" else found
 
     def rows(self, columns: BaseModel | None = None, only: Collection[str] | None = None) -> Iterator[Row]:
         """As `read`, with the columns that the tool's layout and JSONPaths among the names of columns add.

@@ -56,6 +56,7 @@ class AnswerRow:
         answer_columns: what else was recorded of it, as `dump_answer_columns` writes it.
         asked: when it was asked, if it was not asked now: ISO 8601, in UTC.
         context_places: where the contexts are in their documents, as `Contexts.places`.
+        citations: what it cites, as `data.evidence.citations.dump_citations` writes it; None if it cites nothing.
         version: of the application, as its trace has it. It is no column of tables.
     """
 
@@ -76,6 +77,7 @@ class AnswerRow:
     answer_columns: str | None = None
     asked: str | None = None
     context_places: str | None = None
+    citations: str | None = None
     version: str | None = None
 
     def pack(self) -> bytes:
@@ -148,11 +150,25 @@ class Contexts(NamedTuple):
     places: str | None = None
 
 
-def table_of(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
-    """The answers' table of pairs of a query's id and its row."""
+def table_of(rows: Iterable[tuple[str, AnswerRow]], citations_from: int | None = None) -> pl.DataFrame:
+    """The answers' table of pairs of a query's id and its row.
+
+    `citations_from` is the number that the answers give the first context; None leaves what was found.
+    """
     from rageval_spec.data.tables import answers_table
 
-    return answers_table({"query_id": query_id, **row.to_dict()} for query_id, row in rows)
+    counted = ((query_id, row if citations_from is None else _recount(row, citations_from)) for query_id, row in rows)
+    return answers_table({"query_id": query_id, **row.to_dict()} for query_id, row in counted)
+
+
+def _recount(row: AnswerRow, first: int) -> AnswerRow:
+    from rageval_spec.data.evidence.citations import count_from, dump_citations, load_citations
+
+    found = load_citations(row.citations)
+    if found is None:
+        return row
+    contexts = None if row.contexts is None and row.context_ids is None else (row.contexts or row.context_ids or ())
+    return replace(row, citations=dump_citations(count_from(found, None if contexts is None else len(contexts), first)))
 
 
 def read_asked(found: Any) -> str | None:

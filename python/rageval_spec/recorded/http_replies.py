@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from rageval_spec.data.traces import Document, Step
 from rageval_spec.dataclass import dataclass, field
 from rageval_spec.libraries import compile_later
-from rageval_spec.recorded import answers_and_steps, questions_and_answers
+from rageval_spec.recorded import answers_and_steps, cited_blocks, questions_and_answers
 from rageval_spec.recorded.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
 from rageval_spec.wording import count_noun
 
@@ -49,6 +49,7 @@ class ReplyLayout:
         try:
             if self.retrieves is not None:
                 return self._read_retrieval(content, self.retrieves)
+            content = content if self.answer is not None else cited_blocks.unfold_sentences(content)
             if answer is None:
                 answer = (
                     answers_and_steps.read_text(self.answer.find(content), self.answer.text)
@@ -72,6 +73,7 @@ class ReplyLayout:
                 if contexts is not None or ids is not None or self.contexts is not None
                 else answers_and_steps.dump_answer_columns(questions_and_answers.find_unread(content)),
                 **answers_and_steps.read_details(content),
+                citations=cited_blocks.read_citations(content, answer, contexts and contexts.texts, ids),
             )
         except PathError as error:
             raise answers_and_steps.UnusableReplyError(str(error)) from None

@@ -247,14 +247,14 @@ class File(System[FileNode]):
 
         path = self.inputs_for(collection.name)[0].path
         queries = collection.require("queries", f"systems.{self.context.name}: file")
-        answers = read_answers(self._source(path), self.node.columns)
+        answers = read_answers(self._source(path), self.node.columns, self.node.citations_from)
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
         remarks = tuple(_remark(matched, len(answers)))
         taken_over = TakenOver.of_recording(self.context.name, path.name, queries.height, matched.list_asked())
         del answers  # so that each row is freed once it is in the table
         stored = matched.stored and matched.stored.drop(STORED_BESIDE)
-        return Answering(table_of(matched.take_rows()), remarks, taken_over, stored)
+        return Answering(table_of(matched.take_rows(), self.node.citations_from), remarks, taken_over, stored)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """Duplicate documents of a query are kept; `ranking.duplicates` decides about them."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.passages import Passage
+from rageval_spec.data.evidence.passages import Passage
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from tests.plugins import build_dataset, write

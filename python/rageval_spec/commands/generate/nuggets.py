@@ -11,8 +11,8 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
+from rageval_spec.data.evidence.nuggets import NuggetBank
 from rageval_spec.data.findings import Failed
-from rageval_spec.data.nuggets import NuggetBank
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import BROKEN, PASSED, UsageError
 from rageval_spec.libraries import pl

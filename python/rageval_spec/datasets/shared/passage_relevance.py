@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.data.passages import DEFAULT_SHARE, Chunk, Passage, PassageRelevance, Touch, name_document
+from rageval_spec.data.evidence.passages import DEFAULT_SHARE, Chunk, Passage, PassageRelevance, Touch, name_document
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError

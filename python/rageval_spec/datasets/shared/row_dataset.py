@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.nuggets import NUGGETS, parse_nuggets
-from rageval_spec.data.passages import Passage, PassageRelevance
+from rageval_spec.data.evidence.nuggets import NUGGETS, parse_nuggets
+from rageval_spec.data.evidence.passages import Passage, PassageRelevance
 from rageval_spec.data.tables import Collection
 from rageval_spec.dataclass import replace
 from rageval_spec.datasets.shared.passage_relevance import CoverageShare, PassageSources, read_relevant

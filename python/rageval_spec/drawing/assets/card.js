@@ -88,7 +88,7 @@ function drawAnswer(card, system, sample, documents, shown, state) {
   if (sample.error !== null) return el("div", { class: "answer" }, el("h4", {}, "Answer"),
     foldLong(el("p", { class: "failure", dir: "auto" }, el("strong", {}, "✗ No answer. "), sample.error), sample.error, "error"));
   if (sample.answer === null) return null;
-  const groups = listMarks(card, system, sample.answer);
+  const groups = listMarks(card, system, sample.answer, sample.citations);
   const box = el("div", { class: "answer" }, el("h4", {}, "Answer"));
   if (!sample.answer.trim()) return fill(box, [el("p", { class: "failure" }, "The answer is empty.")]);
   if (!groups.length) return fill(box, [foldLong(el("p", { class: "prose", dir: "auto" }, sample.answer), sample.answer, "answer")]);

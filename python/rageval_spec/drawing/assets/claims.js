@@ -4,6 +4,8 @@ const SUPPORTED_FROM = 0.5;
 
 /** The verdict of a claim; from its score, if the judge gives only scores. */
 function verdictOf(claim) {
+  if (claim.isCited) return Number.isInteger(claim.source) ? { sign: "→", kind: "none", word: "cited" } :
+    { sign: "✗", kind: "bad", word: "names no document of the answer" };
   if (VERDICTS[claim.verdict]) return VERDICTS[claim.verdict];
   if (typeof claim.score !== "number") return { sign: "·", kind: "none", word: "not judged" };
   return claim.score >= SUPPORTED_FROM ? VERDICTS.supported : VERDICTS.not_enough_info;
@@ -44,8 +46,9 @@ function listJudged(details, metric) {
   return groups;
 }
 
-/** The claims of the answer that have a place in it, for each metric: `[{metric, against, marks}]`. */
-function listMarks(card, system, answer) {
+/** The claims of the answer that have a place in it, for each metric: `[{metric, against, marks}]`.
+ *  What was judged about a citation is at its marker. Citations that no metric judged are a group of their own. */
+function listMarks(card, system, answer, cited) {
   const places = countPoints(answer);
   const found = [];
   report.questions.cells.forEach((cell, at) => {
@@ -56,11 +59,16 @@ function listMarks(card, system, answer) {
       const marks = group.claims
         .filter((claim) => Number.isInteger(claim.start) && claim.end > claim.start && claim.end <= places.length - 1)
         .map((claim) => ({ ...claim, from: places[claim.start], to: places[claim.end] }))
-        .filter((claim) => looksLike(claim.text, answer.slice(claim.from, claim.to)));
+        .filter((claim) => looksLike(claim.text, answer.slice(claim.from, claim.to)))
+        .map((claim) => (claim.marker ? { ...claim, from: places[claim.marker[0]], to: places[claim.marker[1]] } : claim));
       if (marks.length) found.push({ metric, against: group.against, marks });
     }
   });
-  return found;
+  const citations = JSON.parse(cited ?? "[]");
+  if (!citations.length || found.some((group) => group.marks.some((claim) => claim.citation !== undefined))) return found;
+  const marks = citations.map(({ start, end, marker, document, context }) => ({ isCited: true, source: context,
+    citation: document, text: answer.slice(places[start], places[end]), from: places[marker?.[0] ?? start], to: places[marker?.[1] ?? end] }));
+  return [...found, { metric: "citations", against: "contexts", marks }];
 }
 
 /** Whether a claim can come from a passage: details of metrics that judge another text have other places. */

@@ -6,7 +6,7 @@ function drawMarked(answer, groups, start, place) {
   const told = el("div", { class: "finding", "aria-live": "polite" });
   const node = el("div", { class: "marked" });
   const show = (at) => {
-    refill(text, markClaims(answer, groups[at], (claim, isHeld) => showClaim(told, claim, groups[at], place, isHeld)));
+    refill(text, markClaims(answer, groups[at], (claims, isHeld) => showClaims(told, claims, groups[at], place, isHeld)));
     refill(told, describeKey(groups[at]));
   };
   show(start);
@@ -22,12 +22,13 @@ function markClaims(answer, group, show) {
   for (const claim of marks) {
     const from = Math.max(at, claim.from);
     if (claim.to <= from) continue;
-    const { sign, kind, word } = verdictOf(claim);
+    const same = claim.citation === undefined ? [claim] : marks.filter((one) => one.from === claim.from && one.to === claim.to);
+    const { sign, kind, word } = same.map(verdictOf).sort((a, b) => WORST.indexOf(a.kind) - WORST.indexOf(b.kind))[0];
     pieces.push(answer.slice(at, from));
     pieces.push(el("mark", { class: `claim ${kind}`, tabindex: "0", role: "button",
       "aria-label": `${word}: ${answer.slice(from, claim.to)}`, on: {
-      mouseenter: () => show(claim, false), focus: () => show(claim, true), click: () => show(claim, true),
-      keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); show(claim, true); } } } },
+      mouseenter: () => show(same, false), focus: () => show(same, true), click: () => show(same, true),
+      keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); show(same, true); } } } },
       el("span", { class: "sign", "aria-hidden": "true" }, sign), answer.slice(from, claim.to)));
     at = claim.to;
   }
@@ -42,21 +43,28 @@ function describeKey(group) {
     el("span", { class: "muted noprint" }, "Point at a claim to see its source."));
 }
 
-/** Shows what the judge said of a claim, and the evidence in its document; `isHeld` also scrolls to it. */
-function showClaim(told, claim, group, { documents, shown, card }, isHeld) {
-  for (const item of shown.items) clearEvidence(item);
+const WORST = ["bad", "weak", "none", "good"];
+
+/** Shows what the judge said of a claim, or of all citations of one marker, and the evidence in the documents;
+ *  `isHeld` also scrolls to it. */
+function showClaims(told, claims, group, place, isHeld) {
+  for (const item of place.shown.items) clearEvidence(item);
+  refill(told, claims.map((claim, at) => describeClaim(claim, group, place, isHeld && at === 0)));
+}
+
+function describeClaim(claim, group, { documents, shown, card }, isHeld) {
   const { sign, kind, word } = verdictOf(claim);
   const inContexts = group.against === "contexts";
   const item = inContexts && Number.isInteger(claim.source) ? shown.items[claim.source] : null;
   if (item) showEvidence(item, claim.evidence, isHeld);
   const source = item ? documents[claim.source].id ?? `document ${claim.source + 1}` : inContexts ? null : group.against;
   const quoted = claim.evidence ?? (inContexts ? null : card.question.references?.[claim.source ?? 0]);
-  refill(told,
+  return [
     el("p", {}, el("span", { class: `verdict ${kind}` }, el("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`),
       typeof claim.score === "number" && el("span", { class: "muted" }, ` score ${formatNumber(claim.score)}`),
-      source && el("span", { class: "muted" }, " nearest source: ", name(source))),
+      source && el("span", { class: "muted" }, claim.citation === undefined ? " nearest source: " : ` cites ${claim.citation}: `, name(source))),
     quoted && el("blockquote", { dir: "auto" }, quoted),
-    claim.reason && el("p", { class: "why", dir: "auto" }, claim.reason));
+    claim.reason && el("p", { class: "why", dir: "auto" }, claim.reason)];
 }
 
 function showEvidence(item, evidence, isHeld) {

@@ -16,7 +16,7 @@ from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import LABEL
-from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED, empty_samples, explode_contexts
+from rageval_spec.data.tables import CITATIONS, SAMPLE_COLUMNS, STEPS, TRUNCATED, empty_samples, explode_contexts
 from rageval_spec.data.traces import Step
 from rageval_spec.dataclass import dataclass
 from rageval_spec.drawing.cards import find_first
@@ -169,7 +169,7 @@ _FIGURES = 6
 _ROWS_AT_ONCE = 2048
 _KEY = ("dataset", "query_id")
 _OF_QUESTION = ("references", "reference_contexts", "answerable", "group", "condition", "columns")
-_LATER = (TRUNCATED, *(one.name for one in SAMPLE_COLUMNS if one.label))
+_LATER = (TRUNCATED, CITATIONS, *(one.name for one in SAMPLE_COLUMNS if one.label))
 """Columns that the page has only where a sample has a value."""
 _OF_SAMPLE = (
     "question",
@@ -396,6 +396,7 @@ def _complete(samples: pl.DataFrame) -> pl.DataFrame:
         "status": pl.when(pl.col("error").is_null()).then(pl.lit("answered")).otherwise(pl.lit("failed")),
         "cause": pl.lit(None, pl.String),
         STEPS: pl.lit(None, pl.String),
+        CITATIONS: pl.lit(None, pl.String),
     }
     return samples.with_columns(**{name: made for name, made in empty.items() if name not in samples.columns})
 

@@ -82,7 +82,7 @@ class JudgedMetric(AnswerMetric[J]):
     overrides `measure` or `ask`.
     """
 
-    always = (
+    always: ClassVar[Sequence[str]] = (
         "failure: the judge failed, or its reply could not be read: status error with the reason and the reply, no "
         "value",
     )

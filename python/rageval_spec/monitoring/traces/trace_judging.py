@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from rageval_spec.data.evidence.citations import load_citations
 from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints.pacing import double_wait
@@ -247,4 +248,5 @@ def make_sample(claimed: ClaimedTrace) -> Sample:
         cache_write_tokens=row.cache_write_tokens,
         truncated=row.truncated,
         answer_columns=json.loads(row.answer_columns or "null"),
+        citations=load_citations(row.citations),
     )

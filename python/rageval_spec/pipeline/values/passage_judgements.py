@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rageval_spec.data.passages import Chunk, Touches
+from rageval_spec.data.evidence.passages import Chunk, Touches
 from rageval_spec.data.tables import CONTEXT_PLACES, Collection, only_queries
 from rageval_spec.dataclass import replace
 from rageval_spec.libraries import pl

@@ -16,6 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data import tables
+from rageval_spec.data.evidence.citations import load_citations
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
@@ -155,6 +156,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         truncated=row.get(tables.TRUNCATED),
         columns=None if columns is None else _Columns(columns, row["query_id"]),
         answer_columns=json.loads(row.get(tables.ANSWER_COLUMNS) or "null"),
+        citations=load_citations(row.get(tables.CITATIONS)),
     )
 
 

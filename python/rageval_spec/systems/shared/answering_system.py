@@ -156,7 +156,7 @@ class AnsweringSystem(System[N]):
     counts: ClassVar[str] = "questions"
     """The noun that its progress counts."""
     not_in_answers: ClassVar[frozenset[str]] = frozenset(
-        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse", "generator"}
+        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse", "generator", "citations_from"}
     )
     """Keys of the node that do not affect answers."""
     later_keys = frozenset({"reuse"})
@@ -274,7 +274,7 @@ class AnsweringSystem(System[N]):
             found = kept.find([question for _, question in asked])
             rows.update((name, found[question.digest].row) for name, question in asked if question.digest in found)
             self._known |= {digest: one.origin for digest, one in found.items()}
-        return table_of(rows.items())
+        return table_of(rows.items(), self.node.citations_from)
 
 
 class TemplateSystem(AnsweringSystem[R]):
@@ -366,7 +366,9 @@ class Interview:
         elif waiting:
             self._ask_all(waiting, total)
         rows = ((name, one if isinstance(one, AnswerRow) else self._rows[one.digest]) for name, one in self._asked)
-        return Answering(self._mark_unfinished(table_of(rows)), taken_over=self._sum_up())
+        return Answering(
+            self._mark_unfinished(table_of(rows, self._system.node.citations_from)), taken_over=self._sum_up()
+        )
 
     def _take_over(self, digest: bytes, kept: KeptAnswer) -> AnswerRow:
         row = kept.row

@@ -23,6 +23,7 @@ from rageval_spec.recorded.answers_and_steps import (
     read_details,
     table_of,
 )
+from rageval_spec.recorded.cited_blocks import read_citations
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class TraceSystem(System[T]):
             notes.append(Note("differing_questions", matched.remark, count=matched.differing))
         asked = [(row.asked, row.version) for _, row in matched.rows if row.error is None]
         taken_over = TakenOver.of_recording(self.context.name, self.node.use, queries.height, asked)
-        return Answering(table_of(matched.take_rows()), tuple(notes), taken_over)
+        return Answering(table_of(matched.take_rows(), self.node.citations_from), tuple(notes), taken_over)
 
     def list_answer_columns(self) -> Sequence[str] | None:
         return None
@@ -123,14 +124,17 @@ class TraceSystem(System[T]):
 def read_answer(trace: Trace) -> AnswerRow:
     """The answer of a trace, with its contexts and steps."""
     documents = trace.documents
-    texts = None if documents is None or any(one.text is None for one in documents) else [one.text for one in documents]
-    ids = None if not documents or any(one.doc_id is None for one in documents) else [one.doc_id for one in documents]
+    texts = None if documents is None else tuple(one.text for one in documents if one.text is not None)
+    ids = tuple(one.doc_id for one in documents or () if one.doc_id is not None)
+    contexts = None if texts is None or len(texts) < len(documents or ()) else texts
+    context_ids = ids if ids and len(ids) == len(documents or ()) else None
     scores = tuple(one.score for one in documents or ())
+    cited = {**trace.metadata, "citations": trace.citations}
     error = trace.error if trace.answer is None else None
     return AnswerRow(
         answer=trace.answer,
-        contexts=None if texts is None else tuple(map(str, texts)),
-        context_ids=None if ids is None else tuple(map(str, ids)),
+        contexts=contexts,
+        context_ids=context_ids,
         scores=scores if any(score is not None for score in scores) else None,
         seconds=trace.seconds,
         input_tokens=trace.input_tokens,
@@ -145,6 +149,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         asked=read_asked(trace.started),
         version=trace.version,
         **read_details({"finish_reason": trace.finish_reason}),
+        citations=read_citations(cited, trace.answer, contexts, context_ids),
     )
 
 

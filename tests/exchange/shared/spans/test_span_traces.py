@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval_spec.data.evidence.citations import load_citations
 from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.exchange.shared.spans.protobuf import decode_spans, encode_spans
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader, make_id, write_spans
@@ -636,3 +637,18 @@ def test_contexts_that_a_question_came_with_count_where_nothing_was_retrieved(pl
     given = root._replace(attributes={**root.attributes, place: '{"question": "Why?", "contexts": ["c"]}'})
     assert _read(given)[0].documents == (Document("c"),)
     assert _read(given, _retriever(2, 1, 0.1, ("d1", "text 1", 0.9)))[0].documents == (Document("text 1", "d1", 0.9),)
+
+
+def test_what_a_model_cites_beside_its_answer() -> None:
+    text = "It opened in 1889. It is tall."
+    note = {"type": "url_citation", "start_index": 0, "end_index": 18, "url": "d1"}
+    reply = {"output": [{"type": "message", "content": [{"type": "output_text", "text": text, "annotations": [note]}]}]}
+    model = _span(3, 1, 0.3, 1, openinference__span__kind="LLM", output__value=json.dumps(reply))
+    chain = {"openinference.span.kind": "CHAIN", "input.value": "When?", "output.value": text}
+    (trace,) = _read(
+        _span(1, None, 0, 2)._replace(attributes=chain), _retriever(2, 1, 0.1, ("d1", "Opened in 1889.", 0.5)), model
+    )
+    assert trace.citations == ({"start": 0, "end": 18, "document": "d1"},)
+    assert Trace.from_row(trace.to_row()) == trace
+    found = load_citations(read_answer(trace).citations) or ()
+    assert [(one.document, one.context) for one in found] == [("d1", 0)]

@@ -36,6 +36,7 @@ from rageval_spec.exchange.shared.spans.spans import (
 )
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.answers_and_steps import find_end
+from rageval_spec.recorded.cited_blocks import find_blocks
 from rageval_spec.recorded.questions_and_answers import RecordedPaths, list_above, outermost
 from rageval_spec.recorded.span_attributes import find, find_all
 from rageval_spec.wording import count_noun
@@ -149,6 +150,7 @@ class SpanReader:
             )
             or _lone_step(entry, found),
             feedback=tuple(dict.fromkeys(said for span in timed for said in feedback_of(span))),
+            citations=_find_citations((*reversed(models), entry), answer),
             metadata=metadata,
             is_open=entry.parent_id is None and not entry.end,
         )
@@ -297,6 +299,13 @@ def _choose_documents(
 
 def _is_plain_text(span: Span) -> bool:
     return span.attributes.get("output.mime_type") == "text/plain"
+
+
+def _find_citations(spans: Sequence[Span], answer: str | None) -> tuple[dict[str, Any], ...]:
+    """What the first of several spans cites beside the answer."""
+    outputs = (find(span.attributes, "output") for span in spans if answer)
+    found = next(filter(None, (find_blocks(output, answer or "") for output in outputs)), ())
+    return tuple(one.to_row() for one in found)
 
 
 def _find_end(span: Span) -> str | None:

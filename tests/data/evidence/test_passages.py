@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.passages import Chunk, Coverage, Passage, PassageRelevance, Touch, judge_ranking, name_document
+from rageval_spec.data.evidence.passages import (
+    Chunk,
+    Coverage,
+    Passage,
+    PassageRelevance,
+    Touch,
+    judge_ranking,
+    name_document,
+)
 from rageval_spec.errors import DataError
 
 ANSWER = Passage("guide.md", 100, 200, grade=2)

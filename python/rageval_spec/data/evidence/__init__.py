@@ -1,0 +1,1 @@
+"""What answers rest on: passages of documents, nuggets that a good answer has, and citations."""

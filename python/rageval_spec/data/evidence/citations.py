@@ -1,0 +1,133 @@
+"""Citations of an answer, and the statements that have them.
+
+A statement is a sentence of the answer without its markers. A citation belongs to every sentence that it reaches into;
+the sentences that one citation covers are one statement.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rageval_spec import kernels
+from rageval_spec.dataclass import dataclass, replace
+from rageval_spec.libraries import compile_later
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """An answer's reference to a document.
+
+    Attributes:
+        start, end: the characters of the answer that it stands for, without markers at their ends.
+        document: the document as the answer names it: a number, an id, a URL or a title.
+        marker: the characters of the answer that say so; None if the citation came beside the text.
+        context: the number, from 0, of the context that it names; None if it names none that the answer had.
+        confidence: how sure the system says it is, if it says so.
+    """
+
+    start: int
+    end: int
+    document: str
+    marker: tuple[int, int] | None = None
+    context: int | None = None
+    confidence: float | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        """The citation as JSON types; what is not known is left out."""
+        row = {name: getattr(self, name) for name in ("start", "end", "document", "marker", "context", "confidence")}
+        return {name: list(value) if name == "marker" else value for name, value in row.items() if value is not None}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Citation:
+        """The citation that `to_row` wrote."""
+        marker = row.get("marker")
+        return cls(**{**row, "marker": None if marker is None else (marker[0], marker[1])})
+
+
+def dump_citations(citations: Sequence[Citation]) -> str:
+    """Citations as JSON text, which `load_citations` reads."""
+    return json.dumps([one.to_row() for one in citations], ensure_ascii=False, separators=(",", ":"))
+
+
+def load_citations(text: str | None) -> tuple[Citation, ...] | None:
+    """The citations that `dump_citations` wrote; None for None."""
+    return None if text is None else tuple(map(Citation.from_row, json.loads(text)))
+
+
+def count_from(citations: Sequence[Citation], contexts: int | None, first: int) -> tuple[Citation, ...]:
+    """The citations, where numbers in the text count the contexts from `first`: 0 or 1."""
+    counted = []
+    for one in citations:
+        if one.marker is not None and one.document.isdecimal():
+            place = int(one.document) - first
+            is_known = contexts is not None and 0 <= place < contexts
+            one = replace(one, context=place if is_known else None)
+        counted.append(one)
+    return tuple(counted)
+
+
+class Statement(NamedTuple):
+    """Characters `start` to `end` of an answer, as `text` without markers, and their citations in order."""
+
+    text: str
+    start: int
+    end: int
+    citations: tuple[Citation, ...]
+
+
+DEFINITION = compile_later(r"(?m)^[ \t]*\[(\^?[\w.-]+)\]:[ \t]*(.+)$")
+"""A footnote, or where a link goes: `[^1]: guide.md`."""
+SOURCE_LIST = compile_later(
+    r"(?im)^[#*_ \t]*(?:sources?|references|citations|footnotes|bibliography|quellen|literatur)[*_ \t]*:?[*_ \t]*$"
+    r"(?P<lines>(?:\s*\n[ \t]*(?:[-*][ \t]*)?(?:\[\w+\]|\d+[.):]).*)+)\s*\Z"
+)
+"""The list of sources at the end of an answer, under its heading, each line with its number."""
+
+
+def hide(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text with spaces in place of some of its characters, so that all others keep their places."""
+    pieces, last = [], 0
+    for start, end in sorted(spans):
+        if end > last:
+            pieces += [text[last:start], re.sub(r"[^\n]", " ", text[max(last, start) : end])]
+            last = end
+    return "".join((*pieces, text[last:]))
+
+
+def hide_sources(text: str) -> str:
+    """The text without the places where it says what its markers mean: they state nothing."""
+    return hide(text, [one.span() for form in (DEFINITION, SOURCE_LIST) for one in form.finditer(text)])
+
+
+def hide_markers(answer: str, citations: Sequence[Citation]) -> str:
+    """What an answer says, without its markers and the list of its sources; all other characters keep their places."""
+    markers = [one.marker for one in citations if one.marker is not None]
+    quotes = [(one.end, one.end + 2) for one in citations if one.marker and one.marker[1] == one.start]  # `[ 2 words ]`
+    return hide(hide_sources(answer), [*markers, *(one for one in quotes if answer[slice(*one)] == " ]")])
+
+
+def list_statements(answer: str, citations: Sequence[Citation]) -> list[Statement]:
+    """The statements of an answer in order, also those without citations; none for a blank answer."""
+    plain = hide_markers(answer, citations)
+    spans: list[list[int]] = []
+    for start, end in kernels.split_sentences(plain):
+        if not any(map(str.isalnum, plain[start:end])):
+            continue
+        reaches = (one for one in citations if one.start < end and start < one.end)
+        joined = any(spans and one.start < spans[-1][1] for one in reaches)
+        if joined:
+            spans[-1][1] = end
+        else:
+            spans.append([start, end])
+    return [
+        Statement(
+            re.sub(r" +([.,;:!?])", r"\1", re.sub(r"[ \t]{2,}", " ", plain[start:end])).strip(),
+            start,
+            end,
+            tuple(one for one in citations if one.start < end and start < one.end),
+        )
+        for start, end in spans
+    ]

@@ -1,0 +1,75 @@
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from rageval_spec.data import arithmetic
+from rageval_spec.data.evidence.citations import Citation, Statement
+from rageval_spec.metrics.shared import cited_statements
+from rageval_spec.metrics.shared.cited_statements import Pair, Question
+from rageval_spec.metrics.shared.judged_metrics import JudgeMetricNode
+from rageval_spec.plugin import Measurement, MetricInfo
+
+
+class CitationSupportNode(JudgeMetricNode):
+    mode: Literal["f1", "precision", "recall"] = Field(
+        default="f1",
+        description="precision: the mean support over the statements that cite something; recall: over all; f1: both.",
+    )
+    citations: Literal["first", "all"] = Field(
+        default="first",
+        description="The citations of a statement that count: the first, as at TREC 2024, or all.",
+    )
+
+
+class CitationSupport(cited_statements.CitedMetric[CitationSupportNode]):
+    known_as = ("support_evaluation", "weighted_precision", "weighted_recall", "attribution_support")
+    info = MetricInfo(
+        summary="How far the passages that an answer cites support what it says, as at TREC's RAG track.",
+        formula="citation_support = 2 P R / (P + R), 0 if one is 0; P (mode=precision) = sum of support / statements "
+        "that cite, R (mode=recall) = sum of support / statements; support = 1 in full, 0.5 in part, 0 not at all; "
+        "citations=all: precision over citations, recall with the best support of each statement",
+        edge_cases=(
+            "statement without a citation: 0 in recall, not in precision",
+            "citation that names no context: support 0, and no judge is asked",
+            "answer without a citation: recall and f1 are 0 with a reason; precision has no value",
+            "partial support: some of a statement's claims are supported, so it takes a judge that splits statements, "
+            "such as `claims`; `nli` and `overlap` read a sentence as one claim",
+        ),
+        source="Thakur et al., Support evaluation for the TREC 2024 RAG track: comparing human versus LLM judges, "
+        "SIGIR 2025 (arXiv:2504.15205)",
+    )
+
+    def question(self, statements: Sequence[Statement]) -> Question:
+        cited = [(number, one) for number, of in enumerate(statements) for one in self._choose(of)]
+        found = yield [_pair(number, one) for number, one in cited if one.context is not None]
+        claims, weights = [], dict[int, list[float]]()
+        for number, one in cited:
+            finding = found.get(_pair(number, one)) if one.context is not None else None
+            weight = 0.0 if finding is None else cited_statements.weigh(finding)
+            reason = cited_statements.NAMES_NOTHING if one.context is None else None
+            weights.setdefault(number, []).append(weight)
+            claims.append(cited_statements.describe_claim(statements[number], one, finding, weight, reason))
+        every = [weight for of in weights.values() for weight in of]
+        recall = sum(map(max, weights.values())) / len(statements)
+        precision = sum(every) / len(every) if every else None
+        details = {"precision": precision, "recall": recall, "statements": len(statements), "claims": claims}
+        if precision is None and self.node.mode == "precision":
+            return Measurement.unscorable(cited_statements.CITES_NOTHING, details)
+        value = {"precision": precision, "recall": recall, "f1": arithmetic.f_measure(precision or 0.0, recall, 1.0)}
+        reason = None if every else cited_statements.CITES_NOTHING
+        return Measurement.scored(value[self.node.mode] or 0.0, reason, details)
+
+    def list_pairs(self, statements: Sequence[Statement]) -> Iterator[Pair]:
+        for number, statement in enumerate(statements):
+            yield from (_pair(number, one) for one in self._choose(statement) if one.context is not None)
+
+    def _choose(self, statement: Statement) -> tuple[Citation, ...]:
+        return statement.citations[:1] if self.node.citations == "first" else statement.citations
+
+
+def _pair(number: int, citation: Citation) -> Pair:
+    return Pair(number, () if citation.context is None else (citation.context,))
+
+
+PLUGIN = CitationSupport
