@@ -141,7 +141,7 @@ def inspect_files(
     except DataError as error:
         raise UsageError(f"{error}{_advise(str(error), are_answers=are_answers)}") from error
     has |= {name for name in _OF_ANSWERS if found is not None and found[name].null_count() < found.height}
-    service = None if url is None else _describe_service(url)
+    service = None if url is None else describe_service(url)
     return Findings(dataset, system if found is not None else service, frozenset(has), count, slices, unused, model)
 
 
@@ -152,7 +152,8 @@ def _find_shared_column(dataset: Dataset[Any], system: System[Any]) -> str | Non
     return next((name for name in gold if name is not None and name in said), None)
 
 
-def _describe_service(url: str) -> dict[str, Any]:
+def describe_service(url: str) -> dict[str, Any]:
+    """The block of a system that asks a service. Raises UsageError: the URL is wrong."""
     from pydantic import ValidationError
 
     block = {"use": "http", "url": url}
