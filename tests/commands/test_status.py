@@ -248,3 +248,10 @@ def test_specs_of_one_name_have_results_of_their_own(tmp_path: Path, edited: str
     assert "before" not in red[1]
     command = f"show {red[0]}" if edited == "neither" else "run red/spec.yaml"
     assert found["next"]["command"] == f"rageval-spec {command}"
+
+
+def test_a_spec_here_is_advised_on_before_one_below(tmp_path: Path) -> None:
+    assert invoke("demo", "--no-open").exit_code == 0
+    write_spec(tmp_path, gates=FAILING)
+    assert invoke("run", "spec.yaml").exit_code == 1
+    assert look()["next"]["command"] == "rageval-spec show rageval-results"

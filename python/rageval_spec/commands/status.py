@@ -101,7 +101,7 @@ def status(folder: Path, form: str) -> int:
     if form == "json":
         console.write(_dump(found))
         return PASSED
-    advice = min(found.advice)
+    advice = min(found.advice, key=lambda one: one.rank)  # of equal ones, that of the nearest spec
     console.write(write_text(_draw(found)))
     console.show(f"\nNext: {advice.why}\n  {advice.command}\n")
     return PASSED
@@ -341,7 +341,7 @@ def _draw(found: Status) -> Iterator[Block]:
 
 
 def _dump(found: Status) -> str:
-    advice = min(found.advice)
+    advice = min(found.advice, key=lambda one: one.rank)
     return dump_visible(
         {
             "format_version": FORMAT_VERSION,

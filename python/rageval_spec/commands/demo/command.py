@@ -124,16 +124,14 @@ def _draw(compared: Compared) -> Iterator[Block]:
     broken = compared.questions.shown[0]
     card = build_card(after, broken.dataset, broken.system, broken.query_id)
     yield Heading(f"The question that broke: {card.query_id}", 2)
-    yield Fields(
-        [
-            ("question", card.question),
-            ("gold answer", card.references[0]),
-            ("before", Span(broken.answer_before or "", "green")),
-            ("after", Span(broken.answer or "", "red")),
-            ("why", f"{card.cause}: the assistant read '{card.contexts[0].doc_id}', but the answer is in "
-                    f"'{card.missing[0].doc_id}'"),
-        ]
-    )  # fmt: skip
+    read, missing = card.contexts[0].doc_id, card.missing[0].doc_id
+    yield Fields([
+        ("question", card.question),
+        ("gold answer", card.references[0]),
+        ("before", Span(broken.answer_before or "", "green")),
+        ("after", Span(broken.answer or "", "red")),
+        ("why", f"{card.cause}: the assistant read '{read}', but the answer is in '{missing}'"),
+    ])  # fmt: skip
     yield Line(
         "Faithfulness has not changed: each answer still agrees with what the assistant read. So a judge alone would "
         "not have found this."
@@ -146,15 +144,14 @@ def _draw(compared: Compared) -> Iterator[Block]:
 
 def _list_next(query_id: str, folder: Path) -> str:
     """The page, and the commands to type next: lines that are never broken, so that they can be copied."""
-    repaired = f"DOCUMENTS_READ = 3 in {folder / 'assistant.py'}"
-    program = console.name_program()
+    program, spec = console.name_program(), shlex.quote(str(folder / SPEC))
     commands = (
         ("See the question in full:", f"show {query_id} {shlex.quote(str(folder / AFTER))}"),
-        (f"Write {repaired}, and check the gates again:", f"run {shlex.quote(str(folder / SPEC))}"),
+        (f"Write DOCUMENTS_READ = 3 in {folder / 'assistant.py'}, and check the gates again:", f"run {spec}"),
         ("Write a spec for your own files:", "init"),
     )
-    lines = [f"\nPage: {folder / PAGE}\n\nNext:\n"]
-    return "".join([*lines, *(f"  {why}\n    {program} {command}\n" for why, command in commands)])
+    lines = "".join(f"  {why}\n    {program} {command}\n" for why, command in commands)
+    return f"\nPage: {folder / PAGE}\n\nNext:\n{lines}"
 
 
 def has_browser() -> bool:
