@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.commands import console
 from rageval_spec.data.tables import Collection
 from tests.command_line import invoke, start
 from tests.terminal import open_terminal, remove_colours
@@ -134,6 +135,15 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], message: str) -
     assert message in result.stderr
     assert "--help" in result.stderr
     assert result.stdout == ""
+
+
+def test_examples_in_messages_name_the_program_as_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    for called in ("python -m rageval_spec", "uvx rageval-spec"):
+        monkeypatch.setattr(console, "name_program", lambda called=called: called)
+        told = invoke("run").stderr
+        assert f"write, for example, {called} run spec.yaml\n" in told
+        assert f"run: {called} list metrics, or: {called} explain WORD" in invoke("metrics").stderr
+        assert console.name_calls(f"write {called} run, by rageval-spec") == f"write {called} run, by rageval-spec"
 
 
 def test_without_a_command_help_is_shown_and_the_exit_code_is_2() -> None:

@@ -213,3 +213,45 @@ def test_a_spec_without_gates_needs_no_baseline(tmp_path: Path, monkeypatch: pyt
     invoke("init", "--answers", "answers.csv")
     assert invoke("run", "spec.yaml", "-q").exit_code == 0
     assert "spec.yaml has no gates; see the questions with the lowest values" in invoke("status").stdout
+
+
+def test_why_an_evaluation_failed_is_told(tmp_path: Path) -> None:
+    systems = {"app": {"use": "http", "url": "http://127.0.0.1:1/ask", "retries": 0}}
+    write_spec(tmp_path, systems=systems, metrics=["error_rate"])
+    assert invoke("run", "spec.yaml").exit_code == 3
+    found = look()
+    ((_, told, is_wrong),) = tell(found, "results")
+    assert is_wrong
+    assert "http://127.0.0.1:1/ask refuses connections" in told
+    assert found["next"]["command"] == "rageval-spec run spec.yaml --retry-failed"
+
+
+def test_a_history_in_postgresql_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HISTORY_URL", "postgresql://user:word@127.0.0.1:1/history")
+    write_spec(tmp_path, history={"use": "postgres", "url": "${secret:HISTORY_URL}"})
+    assert tell(look(), "history") == [("spec.yaml", "its history is in PostgreSQL, which was not looked at", False)]
+
+
+@pytest.mark.parametrize("edited", ["neither", "the red one"])
+def test_specs_of_one_name_have_results_of_their_own(tmp_path: Path, edited: str) -> None:
+    for number, (name, gates) in enumerate((("red", FAILING), ("green", PASSING))):
+        (tmp_path / name).mkdir()
+        write_spec(tmp_path / name, gates=gates)
+        out = Path("red.out" if edited == "neither" else "red/out") if name == "red" else Path("green/out")
+        assert invoke("run", f"{name}/spec.yaml", "-o", out).exit_code == (1, 0)[number]
+        os.utime(out / "results.json", (number, number))  # the green one is newer
+    if edited == "the red one":
+        write_spec(tmp_path / "red", gates=[{"metric": "rr", "min": 0.98}])
+    found = look()
+    red, green = sorted(tell(found, "results"), key=lambda one: one[0].startswith("green"))
+    assert (red[2], green[2]) == (True, False)
+    assert "before" not in red[1]
+    command = f"show {red[0]}" if edited == "neither" else "run red/spec.yaml"
+    assert found["next"]["command"] == f"rageval-spec {command}"
+
+
+def test_a_spec_here_is_advised_on_before_one_below(tmp_path: Path) -> None:
+    assert invoke("demo", "--no-open").exit_code == 0
+    write_spec(tmp_path, gates=FAILING)
+    assert invoke("run", "spec.yaml").exit_code == 1
+    assert look()["next"]["command"] == "rageval-spec show rageval-results"

@@ -40,6 +40,11 @@ def name_program() -> str:
     return "python -m rageval_spec" if module is not None and module.name == "rageval_spec.__main__" else PROGRAM
 
 
+def name_calls(text: str) -> str:
+    """The text with each call of this program as it is to be typed here."""
+    return re.sub(rf"(?<!uvx )\b{PROGRAM}(?= [a-z-])", name_program(), text)
+
+
 def is_terminal() -> bool:
     """Whether a person types and reads: both standard input and standard output are a terminal."""
     output = _RESERVED[-1] if _RESERVED else sys.stdout
@@ -232,7 +237,7 @@ class Front(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the arguments begin with. Its file is imported here; lists of commands need none."""
         if args and args[0] in SECTIONS and args[0] not in self.commands:  # as in earlier releases
-            advice = f"run: {PROGRAM} list {args[0]}, or: {PROGRAM} explain WORD"
+            advice = name_calls(f"run: {PROGRAM} list {args[0]}, or: {PROGRAM} explain WORD")
             raise UsageError(f"there is no command '{args[0]}'; {advice}")
         known = sorted(self.commands)
         if known and args[0] not in known and args[0][:1] != "-" and not suggest(args[0], known):
@@ -331,9 +336,8 @@ _SIGNS_OF_NO_MEMORY = ("annot allocate memory", "can't start new thread", "faile
 
 def _explain_usage(error: click.ClickException) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
-    called = context.command_path.replace(PROGRAM, name_program(), 1) if context else ""
-    hint = f"\nTry '{called} --help'." if context else ""
-    told = f"{PROGRAM}: {_describe_usage(error)}{hint}"
+    hint = f"\nTry '{context.command_path} --help'." if context else ""
+    told = f"{PROGRAM}: {name_calls(f'{_describe_usage(error)}{hint}')}"
     tell(error.format_message() if isinstance(error, click.exceptions.NoArgsIsHelpError) else told)
     return SPEC_WRONG
 

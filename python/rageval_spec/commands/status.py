@@ -51,6 +51,7 @@ class Found(NamedTuple):
 class _Opened(NamedTuple):
     folder: Path
     time: float
+    spec: Path | None
     evaluation: Evaluation
 
 
@@ -100,7 +101,7 @@ def status(folder: Path, form: str) -> int:
     if form == "json":
         console.write(_dump(found))
         return PASSED
-    advice = min(found.advice)
+    advice = min(found.advice, key=lambda one: one.rank)  # of equal ones, that of the nearest spec
     console.write(write_text(_draw(found)))
     console.show(f"\nNext: {advice.why}\n  {advice.command}\n")
     return PASSED
@@ -113,12 +114,14 @@ def look_at(folder: Path) -> Status:
     found = Status()
     files = _list_files(folder, found)
     specs = _open_specs(files, found)
-    results = _open_results(files, found)
+    results = _open_results(files, specs, found)
     for place in dict.fromkeys((folder, *(path.parent for path, _ in specs))):
         _describe_history(place / _KEPT, found)
         _describe_store(place / _KEPT / "store", found)
     for path, spec in specs:
-        _compare_with_results(path, spec, [one for one in results if one.evaluation.name == spec.name], found)
+        if spec.history.use == "postgres":
+            found.add("history", path, "its history is in PostgreSQL, which was not looked at")
+        _compare_with_results(path, spec, [one for one in results if one.spec == path], found)
     _describe_forms(files, found)
     found.advise(11, "see what it does, in a folder of its own", "demo")
     for one in propose(folder)[:1]:
@@ -161,9 +164,8 @@ def _open_specs(files: Sequence[Path], found: Status) -> list[tuple[Path, Spec]]
         try:
             spec = load(path)
         except RagevalError as error:
-            faults = (
-                [one for one in error.diagnostics if one.severity == "error"] if isinstance(error, SpecError) else []
-            )
+            diagnostics = error.diagnostics if isinstance(error, SpecError) else ()
+            faults = [one for one in diagnostics if one.severity == "error"]
             first = f"line {faults[0].position.line}: {faults[0].message}" if faults else str(error)
             more = f"; and {count_noun(len(faults) - 1, 'more fault')}" if len(faults) > 1 else ""
             found.add("specs", path, f"{first}{more}", is_wrong=True)
@@ -184,10 +186,10 @@ def _read(path: Path, most: int = _MOST_BYTES) -> bytes:
         return b""
 
 
-def _open_results(files: Sequence[Path], found: Status) -> list[_Opened]:
+def _open_results(files: Sequence[Path], specs: Sequence[tuple[Path, Spec]], found: Status) -> list[_Opened]:
     """The results folders, the newest first."""
     from rageval_spec.data.results import parse_results
-    from rageval_spec.drawing.verdict import describe_verdict
+    from rageval_spec.drawing.verdict import describe_verdict, share_failures
 
     opened = []
     for path in files:
@@ -199,20 +201,30 @@ def _open_results(files: Sequence[Path], found: Status) -> list[_Opened]:
         except (RagevalError, OSError) as error:
             found.add("results", path.parent, str(error), is_wrong=True)
             continue
-        opened.append(_Opened(path.parent, time, evaluation))
-    newest = {one.evaluation.name: one for one in sorted(opened, key=lambda one: one.time)}
+        opened.append(_Opened(path.parent, time, _find_spec(evaluation, path, specs), evaluation))
+    newest = {one.spec or one.evaluation.name: one for one in sorted(opened, key=lambda one: one.time)}
     for one in opened:
         told = f"{one.evaluation.name}: {describe_verdict(one.evaluation)}"
         made = f"{datetime.fromtimestamp(one.time, UTC):%Y-%m-%d %H:%M} UTC"
-        is_newest = newest[one.evaluation.name] is one
-        is_wrong = is_newest and one.evaluation.verdict in ("fail", "error")
-        later = "" if is_newest else f", before {newest[one.evaluation.name].folder}"
-        found.add("results", one.folder, f"{told}, {made}{later}", is_wrong=is_wrong)
+        latest = newest[one.spec or one.evaluation.name]
+        is_wrong = latest is one and one.evaluation.verdict in ("fail", "error")
+        more = f", before {latest.folder}" if latest is not one else ""
+        more = f": {share_failures(one.evaluation)[0]}" if is_wrong and one.evaluation.failures else more
+        found.add("results", one.folder, f"{told}, {made}{more}", is_wrong=is_wrong)
     waiting = [path for path in files if path.match("record-*.pending.json")]
     if waiting:
         told = f"{count_noun(len(waiting), 'record')} could not be sent to the history yet"
         found.add("history", waiting[0].parent, told, is_wrong=True)
     return sorted(opened, key=lambda one: one.time, reverse=True)
+
+
+def _find_spec(evaluation: Evaluation, path: Path, specs: Sequence[tuple[Path, Spec]]) -> Path | None:
+    """The spec that results were made with, by its digest, else by its name; of several, the one nearest to them."""
+    own = evaluation.provenance.spec_digest
+    ranks = [(spec.digest == own, spec.name == evaluation.name, len(os.path.commonpath((one.parent, path))), one)
+             for one, spec in specs]  # fmt: skip
+    best = max(ranks, default=None)
+    return best[-1] if best and any(best[:2]) else None
 
 
 def _describe_history(kept: Path, found: Status) -> None:
@@ -253,7 +265,7 @@ def _compare_with_results(path: Path, spec: Spec, results: Sequence[_Opened], fo
     if not results:
         found.advise(3, f"{path} has no results here yet", "run", path)
         return
-    folder, _, evaluation = results[0]
+    folder, *_, evaluation = results[0]
     if evaluation.provenance.spec_digest != spec.digest:
         found.advise(2, f"{path} is not the spec that {folder} was made with; evaluate it", "run", path)
     elif evaluation.verdict == "error":
@@ -306,9 +318,8 @@ def _describe_forms(files: Sequence[Path], found: Status) -> None:
         except RagevalError:  # a table of the user's own
             continue
         blank = sum(entry.value is None for entry in entries)
-        found.add(
-            "review", path, f"{blank:,} of {count_noun(len(entries), 'label')} {agree(blank, 'is')} still missing"
-        )
+        told = f"{blank:,} of {count_noun(len(entries), 'label')} {agree(blank, 'is')} still missing"
+        found.add("review", path, told)
         if blank:
             labels = path.with_name("labels.csv")
             found.advise(5, f"when {path} is filled in, take its labels over", "review", "import", path, "-o", labels)
@@ -330,7 +341,7 @@ def _draw(found: Status) -> Iterator[Block]:
 
 
 def _dump(found: Status) -> str:
-    advice = min(found.advice)
+    advice = min(found.advice, key=lambda one: one.rank)
     return dump_visible(
         {
             "format_version": FORMAT_VERSION,

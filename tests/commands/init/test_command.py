@@ -390,3 +390,42 @@ def test_a_golden_set_without_answers_is_to_be_written_alone(tmp_path: Path) -> 
         2,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("qrels.txt", "there is no file 'qrels.txt'; did you mean 'qrels.tsv'?"),
+        ("trace.jsonl", "there is no file 'trace.jsonl'; did you mean 'traces.jsonl'?"),
+        ("golden", "there is no file or folder 'golden'; did you mean 'golden.csv'?"),
+        ("golden.cvs", "there is no file 'golden.cvs'; did you mean 'golden.csv'?"),
+        ("bn25.run", "there is no file 'bn25.run'; did you mean 'bm25.run'?"),
+    ],
+)
+def test_the_file_that_a_wrong_name_may_mean_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("qrels.tsv", "traces.jsonl", "golden.csv", "bm25.run"):
+        (tmp_path / name).touch()
+    result = invoke("init", typed)
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+    assert len([*tmp_path.iterdir()]) == 4
+
+
+def test_rankings_are_read_with_the_judgements_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bm25.run").write_text("q1 Q0 d1 1 0.9 t\n")
+    (tmp_path / "qrels").mkdir()  # a folder is not a file of judgements
+    result = invoke("init", "bm25.run")
+    assert result.exit_code == 2
+    assert "bm25.run has rankings; put the judgements beside it, and name them: " in result.stderr
+    assert result.stderr.strip().endswith("rageval-spec init --from trec qrels.tsv")
+    (tmp_path / "my qrels.txt").write_text("q1 0 d1 1\n")
+    result = invoke("init", "bm25.run", "out")
+    assert result.exit_code == 0, result.output
+    assert yaml.safe_load((tmp_path / "out" / "spec.yaml").read_text())["datasets"]["golden"]["qrels"].endswith("s.txt")
+    (tmp_path / "qrels.tsv").write_text("q1\t0\td1\t1\n")
+    result = invoke("init", "bm25.run")
+    assert result.exit_code == 2
+    assert "name one of the judgements beside it: rageval-spec init --from trec 'my qrels.txt'" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from rageval_spec.commands.init.folder_proposals import propose
@@ -23,7 +24,7 @@ def test_nothing_in_an_empty_folder_or_none(tmp_path: Path) -> None:
 
 def test_each_kind_by_its_name(tmp_path: Path) -> None:
     for name in ("golden.xlsx", "promptfooconfig.yaml", "bm25.run", "qrels.tsv", "notes.md", "prices.csv", ".qrels"):
-        (tmp_path / name).write_text("", encoding="utf-8")
+        (tmp_path / name).write_text("PK: 1\n", encoding="utf-8")
     (tmp_path / "traces.jsonl").write_text(SPANS, encoding="utf-8")
     (tmp_path / "scifact" / "qrels").mkdir(parents=True)
     for name in ("corpus.jsonl.gz", "queries.jsonl"):
@@ -40,7 +41,7 @@ def test_each_kind_by_its_name(tmp_path: Path) -> None:
 def test_answers_are_proposed_with_the_questions_beside_them(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("id,answer\n", encoding="utf-8")
     assert list_arguments(tmp_path) == [["--answers", "answers.csv"]]
-    (tmp_path / "questions.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "questions.jsonl").write_text("{}", encoding="utf-8")
     both = ["--answers", "answers.csv", "--golden", "questions.jsonl"]
     assert list_arguments(tmp_path) == [both, ["questions.jsonl"]]
 
@@ -58,3 +59,13 @@ def test_judgements_without_runs_are_no_proposal(tmp_path: Path) -> None:
     assert "there are no rankings beside" in result.stderr
     assert "must end in .run" in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_read_is_no_proposal(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_bytes(b" \n")
+    (tmp_path / "golden.xlsx").write_bytes(b"not a workbook")
+    (tmp_path / "questions.parquet").write_bytes(b"not a table")
+    (tmp_path / "faq.csv").symlink_to(tmp_path / "none")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "golden.csv")  # reading it would wait for a writer
+    assert propose(tmp_path) == []

@@ -54,7 +54,8 @@ def test_a_golden_set_and_a_service(tmp_path: Path) -> None:
             ("Number [1]:", "9\n"),
             ("write a number from 1 to", "1\n"),
             ("Number [1]:", "1\n"),
-            ("Its URL [http://localhost:8000/ask]:", "http://localhost:1/ask\n"),
+            ("Its URL [http://localhost:8000/ask]:", "localhost:1/ask\n"),
+            ("Error: localhost:1/ask: write a URL such as", "http://localhost:1/ask\n"),
             ("Folder for the spec [.]:", "my questions.jsonl\n"),
             ("is a file; name a folder", "first spec\n"),
         )
@@ -92,6 +93,16 @@ def test_whoever_leaves_finds_nothing_written(tmp_path: Path, key: str) -> None:
         answer(terminal, ("Number [1]:", "\n"), ("Number [1]:", "3\n"), ("Folder for the spec [.]:", key))
         assert terminal.finish() == 130
     assert terminal.screen.splitlines()[-1].endswith("interrupted")
+    assert list_files(tmp_path) == {"golden.jsonl"}
+
+
+def test_the_command_without_questions_is_shown_only_where_it_succeeds(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text("[1]\n", encoding="utf-8")
+    with open_terminal("init", folder=tmp_path) as terminal:
+        answer(terminal, ("Number [1]:", "\n"), ("Number [1]:", "3\n"), ("Folder for the spec [.]:", "\n"))
+        assert terminal.finish() == 2
+    assert "golden.jsonl:1" in terminal.screen
+    assert "without questions" not in terminal.screen
     assert list_files(tmp_path) == {"golden.jsonl"}
 
 

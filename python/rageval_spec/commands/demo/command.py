@@ -68,7 +68,7 @@ def _write_files(folder: Path) -> None:
     from rageval_spec.store.disk import write_or_explain
 
     program = console.name_program()
-    other = f"{program} demo {_quote(Path(f'{folder}-2') if folder.name else FOLDER)}"
+    other = f"{program} demo {shlex.quote(str(Path(f'{folder}-2') if folder.name else FOLDER))}"
     try:
         has_any = folder.is_dir() and any(folder.iterdir())
         if folder.exists() and (not folder.is_dir() or (has_any and not (folder / SPEC).is_file())):
@@ -78,11 +78,9 @@ def _write_files(folder: Path) -> None:
     except OSError as error:
         raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
     if changed:
-        run = f"{program} run {_quote(folder / SPEC)}"
-        raise UsageError(
-            f"you have changed {changed[0]}. To keep your change, evaluate it: {run}; for a new "
-            f"demo, name another folder: {other}"
-        )
+        run = f"{program} run {shlex.quote(str(folder / SPEC))}"
+        told = f"you have changed {changed[0]}. To keep your change, evaluate it: {run}"
+        raise UsageError(f"{told}; for a new demo, name another folder: {other}")
     for name in _FILES:
         told = f"{folder / name} cannot be written; name a folder that can, such as {program} demo /tmp/rageval-demo"
         write_or_explain(folder / name, _read(name), told, UsageError)
@@ -120,24 +118,20 @@ def _draw(compared: Compared) -> Iterator[Block]:
     after = compared.after.evaluation
     gates = {gate.metric: f"{'✓' if gate.outcome == 'pass' else '✗'} {gate.bound}" for gate in after.gates}
     yield Line(_STORY)
-    rows = [
-        (one.metric, format_mean(one.before), format_mean(one.after), gates[one.metric]) for one in compared.metrics
-    ]
+    rows = [(one.metric, *map(format_mean, (one.before, one.after)), gates[one.metric]) for one in compared.metrics]
     yield tabulate(("metric", "before", "after", "gate"), rows, (1, 2))
     yield Line(Span(f"✗ {describe_headline(after)}", "bold red"))
     broken = compared.questions.shown[0]
     card = build_card(after, broken.dataset, broken.system, broken.query_id)
     yield Heading(f"The question that broke: {card.query_id}", 2)
-    yield Fields(
-        [
-            ("question", card.question),
-            ("gold answer", card.references[0]),
-            ("before", Span(broken.answer_before or "", "green")),
-            ("after", Span(broken.answer or "", "red")),
-            ("why", f"{card.cause}: the assistant read '{card.contexts[0].doc_id}', but the answer is in "
-                    f"'{card.missing[0].doc_id}'"),
-        ]
-    )  # fmt: skip
+    read, missing = card.contexts[0].doc_id, card.missing[0].doc_id
+    yield Fields([
+        ("question", card.question),
+        ("gold answer", card.references[0]),
+        ("before", Span(broken.answer_before or "", "green")),
+        ("after", Span(broken.answer or "", "red")),
+        ("why", f"{card.cause}: the assistant read '{read}', but the answer is in '{missing}'"),
+    ])  # fmt: skip
     yield Line(
         "Faithfulness has not changed: each answer still agrees with what the assistant read. So a judge alone would "
         "not have found this."
@@ -150,19 +144,14 @@ def _draw(compared: Compared) -> Iterator[Block]:
 
 def _list_next(query_id: str, folder: Path) -> str:
     """The page, and the commands to type next: lines that are never broken, so that they can be copied."""
-    repaired = f"DOCUMENTS_READ = 3 in {folder / 'assistant.py'}"
-    program = console.name_program()
+    program, spec = console.name_program(), shlex.quote(str(folder / SPEC))
     commands = (
-        ("See the question in full:", f"show {query_id} {_quote(folder / AFTER)}"),
-        (f"Write {repaired}, and check the gates again:", f"run {_quote(folder / SPEC)}"),
+        ("See the question in full:", f"show {query_id} {shlex.quote(str(folder / AFTER))}"),
+        (f"Write DOCUMENTS_READ = 3 in {folder / 'assistant.py'}, and check the gates again:", f"run {spec}"),
         ("Write a spec for your own files:", "init"),
     )
-    lines = [f"\nPage: {folder / PAGE}\n\nNext:\n"]
-    return "".join([*lines, *(f"  {why}\n    {program} {command}\n" for why, command in commands)])
-
-
-def _quote(path: Path) -> str:
-    return shlex.quote(str(path))
+    lines = "".join(f"  {why}\n    {program} {command}\n" for why, command in commands)
+    return f"\nPage: {folder / PAGE}\n\nNext:\n{lines}"
 
 
 def has_browser() -> bool:

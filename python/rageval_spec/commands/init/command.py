@@ -78,10 +78,11 @@ def init(
         from rageval_spec.commands.init.terminal_questions import ask
 
         asked = ask(Path())
-        if not asked:
-            return PASSED
-        return int(init.main(asked, standalone_mode=False) or PASSED)
-    from rageval_spec.commands.init.folder_proposals import guess
+        init.main(asked, standalone_mode=False)
+        console.show(f"\nThe same without questions:\n  {console.name_program()} init {shlex.join(asked)}\n")
+        return PASSED
+    from rageval_spec.commands.init.folder_proposals import RUN, guess
+    from rageval_spec.reading.formats.text_files import format_of
     from rageval_spec.wording import list_names
 
     file, folder = _split_paths(paths)
@@ -95,18 +96,32 @@ def init(
         raise click.UsageError("--golden belongs to --answers; for questions alone, use --from")
     if file is not None and url is None and (recorded := guess(file)) in ("trec", "otel"):
         source, file = (recorded, file), None
+    elif file is not None and url is None and format_of(file) == RUN:
+        source, file = ("trec", _find_judgements(file)), None
     tool, path = source or (None, file or answers)
     if path is None:
         if columns:
             raise click.UsageError("--column belongs to FILE, --answers or --from")
-        path = _write_sample(folder, force=force)
-        told = f"wrote {path} and {path.with_name(ANSWERS)}, their schema and sample data"
-        console.show(f"{told}; now try: {console.name_program()} run {path}\n")
-        return PASSED
-    written = _write_for_files(tool, path, golden, url, folder, columns, is_answered=answers is not None, force=force)
-    spec, *others = map(str, written)
-    console.show(f"wrote {list_names([spec, *others])}; now try: {console.name_program()} run {spec}\n")
+        spec = _write_sample(folder, force=force)
+        told = f"{spec} and {spec.with_name(ANSWERS)}, their schema and sample data"
+    else:
+        is_answered = answers is not None
+        spec, *others = _write_for_files(tool, path, golden, url, folder, columns, is_answered=is_answered, force=force)
+        told = list_names([*map(str, (spec, *others))])
+    console.show(f"wrote {told}; now try: {console.name_program()} run {spec}\n")
     return PASSED
+
+
+def _find_judgements(run: Path) -> Path:
+    """The judgements beside a file of rankings, if only one file can have them."""
+    from rageval_spec.commands.init.folder_proposals import guess
+
+    found = sorted(one for one in run.parent.iterdir() if one.is_file() and guess(one) == "trec")
+    if len(found) != 1:
+        named = shlex.quote(str(found[0] if found else run.with_name("qrels.tsv")))
+        told = "name one of the judgements beside it" if found else "put the judgements beside it, and name them"
+        raise UsageError(f"{run} has rankings; {told}: {console.name_program()} init --from trec {named}")
+    return found[0]
 
 
 def _split_paths(paths: Sequence[Path]) -> tuple[Path | None, Path]:
@@ -120,11 +135,8 @@ def _split_paths(paths: Sequence[Path]) -> tuple[Path | None, Path]:
         raise click.UsageError(f"there is no file '{file}'{console.find_nearest(file)}")
     if len(rest) > 1 or (rest and rest[0].is_file()):
         raise click.UsageError(f"'{rest[-1]}' is one too many; write FILE and FOLDER, or one of them")
-    if (
-        rest
-        and not rest[0].exists()
-        and (meant := console.find_nearest(rest[0])).endswith(tuple(f".{one}'?" for one in TABLES))
-    ):
+    meant = console.find_nearest(rest[0]) if rest and not rest[0].exists() else ""
+    if meant.endswith(tuple(f".{one}'?" for one in TABLES)):
         raise click.UsageError(f"there is no file or folder '{rest[0]}'{meant}")
     return file, rest[0] if rest else Path()
 
@@ -230,9 +242,9 @@ def _find_config(tool: str | None, folder: Path) -> Path:
     from rageval_spec.commands.init.folder_proposals import PROMPTFOO
 
     found = next((folder / name for name in PROMPTFOO if (folder / name).is_file()), None)
-    if tool != "promptfoo" or found is None:
-        raise UsageError(f"{folder} is a folder; name the file with the questions")
-    return found
+    if tool == "promptfoo" and found is not None:
+        return found
+    raise UsageError(f"{folder} is a folder; name the file with the questions")
 
 
 def _parse_columns(columns: Sequence[str]) -> dict[str, str]:

@@ -141,7 +141,7 @@ def inspect_files(
     except DataError as error:
         raise UsageError(f"{error}{_advise(str(error), are_answers=are_answers)}") from error
     has |= {name for name in _OF_ANSWERS if found is not None and found[name].null_count() < found.height}
-    service = None if url is None else _describe_service(url)
+    service = None if url is None else describe_service(url)
     return Findings(dataset, system if found is not None else service, frozenset(has), count, slices, unused, model)
 
 
@@ -152,7 +152,8 @@ def _find_shared_column(dataset: Dataset[Any], system: System[Any]) -> str | Non
     return next((name for name in gold if name is not None and name in said), None)
 
 
-def _describe_service(url: str) -> dict[str, Any]:
+def describe_service(url: str) -> dict[str, Any]:
+    """The block of a system that asks a service. Raises UsageError: the URL is wrong."""
     from pydantic import ValidationError
 
     block = {"use": "http", "url": url}
@@ -214,9 +215,8 @@ def _advise(told: str, *, are_answers: bool) -> str:
 
     found = re.findall(r"columns: (\{[^{}]*\})", told)
     if not found:
-        return (
-            "; here: --column PART=NAME, or --golden FILE if the questions are elsewhere" if "columns" in told else ""
-        )
+        advice = "; here: --column PART=NAME, or --golden FILE if the questions are elsewhere"
+        return advice if "columns" in told else ""
     choices = list[str]()
     for names in map(yaml.safe_load, found):
         is_text = are_answers and "text" in names
@@ -236,11 +236,8 @@ def _list_parts(collection: Collection) -> Iterator[str]:
         return
     if references["references"].list.len().sum():
         yield "reference"
-    yield from (
-        name
-        for name in ("reference_contexts", "answerable", "group", "condition")
-        if references[name].null_count() < references.height
-    )
+    names = ("reference_contexts", "answerable", "group", "condition")
+    yield from (name for name in names if references[name].null_count() < references.height)
 
 
 def _read_answers(system: Mapping[str, Any], collection: Collection, path: Path) -> pl.DataFrame | None:
@@ -270,10 +267,9 @@ def _list_slices(collection: Collection) -> Iterator[str]:
     rows: Sequence[dict[str, Any]] = [json.loads(text) for text in table["columns"]]
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]
-        if not all(isinstance(value, (str, int)) and str(value).strip() for value in values):
-            continue
+        is_whole = all(isinstance(value, (str, int)) and str(value).strip() for value in values)
         count = len({str(value) for value in values})
-        if 2 <= count <= _MOST_VALUES and len(rows) >= _LEAST_ROWS * count:
+        if is_whole and 2 <= count <= _MOST_VALUES and len(rows) >= _LEAST_ROWS * count:
             yield name
 
 
@@ -427,10 +423,8 @@ def _indent(block: Mapping[str, Any]) -> str:
 
     lines = []
     for key, value in block.items():
-        is_flow = isinstance(value, dict)
-        text = yaml.safe_dump(
-            {key: value}, default_flow_style=None if is_flow else False, allow_unicode=True, width=10**6
-        )
+        style = None if isinstance(value, dict) else False
+        text = yaml.safe_dump({key: value}, default_flow_style=style, allow_unicode=True, width=10**6)
         lines += [f"    {line}\n" for line in text.strip().splitlines()]
     return "".join(lines)
 

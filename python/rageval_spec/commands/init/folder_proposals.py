@@ -24,6 +24,7 @@ _NAMES: Sequence[tuple[Kind, str]] = (
 """What the names of files say of their content."""
 _SPAN = rb'"(?:resourceSpans|resource_spans|traceId|trace_id|span_id|spanId)"'
 _MOST_SHOWN, _MOST_READ = 8, 4096
+_MAGIC = {".xlsx": b"PK", ".parquet": b"PAR1"}
 RUN = "run"
 
 
@@ -66,6 +67,9 @@ def _find(entries: Sequence[Path]) -> Iterator[Proposal]:
         if path.name in PROMPTFOO:
             yield Proposal("promptfoo", path, f"the tests in {path}", ("--from", "promptfoo", str(path)))
             continue
+        beginning = _read_beginning(path) if path.is_file() else b""  # a pipe would wait for a writer
+        if not beginning.strip() or not beginning.startswith(_MAGIC.get(path.suffix.lower(), b"")):
+            continue  # empty, not readable, or not what its name says
         kind = guess(path)
         if kind == "trec" and runs:
             told = f"the judgements in {path} and the rankings in {', '.join(run.name for run in runs)}"

@@ -5,7 +5,6 @@ Each question has a default, so that the return key is an answer. Nothing is wri
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import NamedTuple
 
 import click
 
-from rageval_spec.commands import console
 from rageval_spec.commands.init.folder_proposals import RUN, Kind, Proposal, is_beir, propose
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.errors import UsageError
 from rageval_spec.reading.formats.text_files import format_of
 
 _URL = "http://localhost:8000/ask"
@@ -61,9 +60,7 @@ def _ask(folder: Path) -> list[str]:
     arguments = _ask_file(chosen.kind) if chosen.proposal is None else [*chosen.proposal.arguments]
     if chosen.kind == "golden":
         arguments = _ask_system(arguments[0], proposals)
-    arguments.append(_ask_target("." if not Path(_SPEC).exists() else _FOLDER))
-    click.echo(f"\nThe same without questions:\n  {console.name_program()} init {shlex.join(arguments)}\n")
-    return arguments
+    return [*arguments, _ask_target("." if not Path(_SPEC).exists() else _FOLDER)]
 
 
 def _choose(told: Sequence[str], default: int) -> int:
@@ -107,12 +104,21 @@ def _ask_system(golden: str, proposals: Sequence[Proposal]) -> list[str]:
     told = ["your service, over HTTP", "a file that has its answers", "a Python function, or nothing yet"]
     place = _choose(told, default=2 if answered else 1)
     if place == 0:
-        return [golden, "--url", click.prompt("Its URL", default=_URL).strip()]
+        return [golden, "--url", click.prompt("Its URL", default=_URL, value_proc=_read_url)]
     if place == 1:
         known = str(answered[0].path) if answered else None
         path = str(click.prompt("The file", default=known, type=click.Path(exists=True, dir_okay=False)))
         return ["--answers", path] if Path(path) == Path(golden) else ["--answers", path, "--golden", golden]
     return [golden]
+
+
+def _read_url(text: str) -> str:
+    from rageval_spec.commands.init.first_spec import describe_service
+
+    try:
+        return str(describe_service(text.strip())["url"])
+    except UsageError as error:
+        raise click.UsageError(str(error).removeprefix("--url ")) from error
 
 
 def _ask_target(default: str) -> str:
