@@ -54,6 +54,13 @@ def check_banks(path: Path) -> str | None:
     return None
 
 
+def check_row(place: str, row: dict[str, Any]) -> dict[str, Any]:
+    """A row of questions; an error with its place if its list of nuggets is wrong."""
+    if isinstance(listed := row.get(NUGGETS), list):
+        parse_nuggets(listed, f"{place}: '{NUGGETS}'")
+    return row
+
+
 def _parse_bank(row: Mapping[str, Any], place: str) -> NuggetBank:
     metadata = row.get("metadata")
     about = metadata if isinstance(metadata, Mapping) else {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.evidence.nuggets import NUGGETS, parse_nuggets
+from rageval_spec.data.evidence.nuggets import NUGGETS
 from rageval_spec.data.evidence.passages import Passage, PassageRelevance
 from rageval_spec.data.tables import Collection
 from rageval_spec.dataclass import replace
@@ -53,7 +53,7 @@ from rageval_spec.reading.missing_columns import (
     guess_question,
     write_mapping,
 )
-from rageval_spec.reading.nugget_banks import add_nuggets, check_banks
+from rageval_spec.reading.nugget_banks import add_nuggets, check_banks, check_row
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import RowFormat, recognise_format
 from rageval_spec.recorded.json_path import list_keys
@@ -190,8 +190,7 @@ class FileDataset(Dataset[N]):
             return collection
 
         def load_columns() -> pl.DataFrame:
-            asked = collection.questions
-            ids = () if asked is None else asked["query_id"].unique(maintain_order=True)
+            ids = () if (asked := collection.questions) is None else asked["query_id"].unique(maintain_order=True)
             return add_nuggets(self.path_of(NUGGETS), ids, collection.columns)
 
         return replace(collection, load_columns=load_columns)
@@ -629,14 +628,8 @@ class RowDataset(FileDataset[R]):
             self._header(key) if self._is_tabular else dict.fromkeys(name for _, row in self._rows() for name in row)
         )
         names = self._other_names([*present])
-        rows = ((query_id, self._check_nuggets(place, row)) for place, query_id, row in self._questions(names))
+        rows = ((query_id, check_row(place, row)) for place, query_id, row in self._questions(names))
         return question_files.other_columns_table(rows, names)
-
-    def _check_nuggets(self, place: str, row: dict[str, Any]) -> dict[str, Any]:
-        """The row; an error with its place if its list of nuggets is wrong."""
-        if isinstance(listed := row.get(NUGGETS), list):
-            parse_nuggets(listed, f"{place}: '{NUGGETS}'")
-        return row
 
     def _other_names(self, present: Sequence[str]) -> list[str]:
         """The columns among those of the question file that no part is read from."""
@@ -667,9 +660,8 @@ class RowDataset(FileDataset[R]):
         if passages and self._passages is None and isinstance(self.node, QuestionsNode):
             columns, wanted = self.named("corpus"), self._named_of("corpus", CHUNK)
             read = self.loader("corpus", lambda: self.source("corpus").batches(columns, wanted))
-            documents, coverage = self.node.documents, self.node.coverage
-            path = None if documents is None else self.context.resolve(documents)
-            at_least = None if coverage == "graded" else coverage.at_least
+            path = None if self.node.documents is None else self.context.resolve(self.node.documents)
+            at_least = None if self.node.coverage == "graded" else self.node.coverage.at_least
             self._passages = PassageSources(path, read, at_least).relate(passages, judged)
         return self._passages
 
