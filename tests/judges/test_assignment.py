@@ -9,7 +9,7 @@ from rageval_spec.data.findings import Claim, Criterion, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import RagevalError
 from rageval_spec.judges.assignment import AssignmentJudge, AssignmentNode
-from rageval_spec.metrics.nuggets import NUGGETS_IN_ANSWER
+from rageval_spec.metrics.shared.nugget_metrics import NUGGETS_IN_ANSWER
 from tests.judges.chat_samples import FAITHFULNESS, POLITENESS, SAMPLE
 from tests.judging.fakes import FakeChatModel, context_with, text_of
 

@@ -29,7 +29,7 @@ def test_an_unable_judge_is_refused_with_a_list_of_able_ones() -> None:
     graders = RuleJudge("fast", abilities=frozenset({"grade"}))
     assert metric("faithfulness", graders).check() == (
         "the judge 'fast' (use: rule) cannot decide which claims of a text are supported; "
-        "use binary, choice, claims, detector, embedding, grade, nli, overlap, prompt or scores"
+        "use assignment, binary, choice, claims, detector, embedding, grade, nli, overlap, prompt or scores"
     )
     assert metric("context_precision", graders).check() == (
         "the judge 'fast' (use: rule) cannot decide which of several texts are useful; "

@@ -9,11 +9,12 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rageval_spec.data.evidence.citations import Citation, Statement, list_statements
-from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.outcomes import AnyNote
 from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import replace
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics
-from rageval_spec.plugin import Measured, Measurement
+from rageval_spec.plugin import Judge, Measured, Measurement
 from rageval_spec.recorded.citations import find_citations
 
 STATEMENT_IN_CITED = Criterion(
@@ -124,6 +125,51 @@ def _ask_about(sample: Sample, statements: Sequence[Statement], pair: Pair) -> S
     ids = None if sample.context_ids is None else (", ".join(sample.context_ids[place] for place in pair.contexts),)
     text = statements[pair.statement].text
     return replace(sample, answer=text, contexts=(passage,), context_ids=ids, scores=None, citations=None)
+
+
+def list_cited(sample: Sample) -> list[Sample]:
+    """The samples to ask about: each statement beside each passage that it cites."""
+    return [one for pairs in _pair_statements(sample) for one in pairs[1] or ()]
+
+
+def join_statements(sample: Sample, kept: Sequence[Statement] | None = None) -> str:
+    """The text of an answer's statements, without markers; of all of them by default."""
+    return "\n".join(one.text for one in (_list_statements(sample) if kept is None else kept))
+
+
+def _pair_statements(sample: Sample) -> list[tuple[Statement, list[Sample] | None]]:
+    """Each statement with the samples to ask about; None if it cites nothing, or something that is not there."""
+    stated, found = _list_statements(sample), []
+    for number, one in enumerate(stated):
+        places = list_places(one.citations) or None
+        pairs = [_ask_about(sample, stated, Pair(number, (place,))) for place in dict.fromkeys(places or ())]
+        found.append((one, pairs or None))
+    return found
+
+
+def keep_supported(judge: Judge[Any], samples: Sequence[Sample]) -> tuple[list[Sample | Failed], tuple[AnyNote, ...]]:
+    """The samples with only those statements in their answers that every passage they cite supports in full.
+
+    A sample fails if the judge fails, or leaves one of its statements undecided.
+    """
+    paired = [_pair_statements(sample) for sample in samples]
+    asked = [one for pairs in paired for _, each in pairs for one in each or ()]
+    assessment = judge.assess(STATEMENT_IN_CITED, asked) if asked else Assessment(())
+    told = iter(assessment.findings)
+    kept: list[Sample | Failed] = []
+    for sample, pairs in zip(samples, paired, strict=True):
+        found = [(one, [next(told) for _ in each]) for one, each in pairs if each]
+        failure = next((failed for _, each in found if (failed := _fail(each)) is not None), None)
+        supported = [one for one, each in found if all(isinstance(x, Finding) and weigh(x) == FULL for x in each)]
+        kept.append(failure or replace(sample, answer=join_statements(sample, supported), citations=None))
+    return kept, tuple(assessment.notes)
+
+
+def _fail(findings: Sequence[Finding | Failed]) -> Failed | None:
+    undecided = (one for one in findings if isinstance(one, Finding) and one.score is None and not one.claimless)
+    open_one = next(undecided, None)
+    failed = judged_metrics.first_failure(findings)
+    return failed or (None if open_one is None else Failed(open_one.reason or answer_metrics.UNDECIDED))
 
 
 def _find_failure(told: Mapping[Pair, Finding | Failed]) -> Measurement | None:
