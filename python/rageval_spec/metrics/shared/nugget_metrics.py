@@ -1,7 +1,7 @@
 """Base class of metrics that have a judge look for nuggets in an answer, and count them as TREC does."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -55,7 +55,7 @@ class NuggetMetric(judged_metrics.JudgedMetric[NuggetsNode]):
     """A metric of the nuggets that an answer states: they are put to the judge as claims, against the answer."""
 
     needs = frozenset({"answer", "nuggets"})
-    asked = (NUGGETS_IN_ANSWER,)
+    asked: ClassVar[Sequence[Criterion]] = (NUGGETS_IN_ANSWER,)
 
     def settle(self, sample: Sample) -> Measurement | None:
         try:
