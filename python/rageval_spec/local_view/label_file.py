@@ -1,14 +1,15 @@
 """A file of labels to which labels are added one by one, each on the disk before it counts as saved.
 
 The file is replaced as a whole: it is flushed under a temporary name and renamed, so that a process that is killed
-leaves the file as it was or with the label, never half of it. Other processes that write it this way wait meanwhile.
+leaves the file as it was or with the label, never half of it. Other processes that write it this way wait meanwhile;
+what a program that knows of no lock writes into it, such as a spreadsheet, is read again before the renaming.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
@@ -18,6 +19,13 @@ from rageval_spec.errors import DataError, describe_os_error
 from rageval_spec.reading.label_files import read_label_file
 from rageval_spec.review.label_import import set_label
 from rageval_spec.store.disk import write_atomically
+
+
+_TRIES = 5
+
+
+class _ChangedError(Exception):
+    """Another program wrote the file after it was read."""
 
 
 class ConflictError(Refusal):
@@ -56,13 +64,27 @@ class LabelFile:
         """
         try:
             with self._turn, self._locked():
-                is_there = self.path.exists() and self.path.stat().st_size > 0
-                before, content = set_label(label, written, self.path if is_there else None)
-                if (None if before is None else before.value) != expected:
-                    raise ConflictError(before)
-                write_atomically(self.path, content)
+                for _ in range(_TRIES):
+                    with suppress(_ChangedError):
+                        return self._replace(label, written, expected)
         except OSError as error:
             raise DataError(f"the label was not saved: {describe_os_error(error)}") from error
+        raise DataError(f"the label was not saved: another program keeps writing {self.path}; close it, and save again")
+
+    def _replace(self, label: Label, written: str | None, expected: float | str | None) -> None:
+        seen = self._take()
+        before, content = set_label(label, written, self.path if seen else None)
+        if (None if before is None else before.value) != expected:
+            raise ConflictError(before)
+
+        def confirm() -> None:
+            if self._take() != seen:
+                raise _ChangedError
+
+        write_atomically(self.path, content, confirm=confirm)
+
+    def _take(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

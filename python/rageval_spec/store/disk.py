@@ -93,13 +93,19 @@ def hold(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_atomically(path: Path, content: bytes, temporary_folder: Path | None = None) -> None:
-    """Write a file under a temporary name, flush it to the disk and rename it, so that `path` is never half a file."""
+def write_atomically(
+    path: Path, content: bytes, temporary_folder: Path | None = None, confirm: Callable[[], None] = lambda: None
+) -> None:
+    """Write a file under a temporary name, flush it to the disk and rename it, so that `path` is never half a file.
+
+    `confirm` is called directly before the renaming; if it raises, `path` stays as it is.
+    """
     folder = temporary_folder or path.parent
     sweep(folder.glob(f".{path.name}.*.part"))
     temporary = folder / f".{path.name}.{uuid.uuid4().hex}.part"
     try:
         write_flushed(temporary, content)
+        confirm()
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -14,8 +14,10 @@ from rageval_spec.calibration.judge_quality import measure_judge
 from rageval_spec.calibration.labelled_items import join_labels
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import LabelScale
+from rageval_spec.local_view import label_file
 from rageval_spec.local_view.label_standing import measure_standing
 from rageval_spec.reading.label_files import read_label_file
+from rageval_spec.review.label_import import set_label
 from tests.answered_evaluation import answered, sample, value
 from tests.browser import start_browser
 from tests.history.records import make_id
@@ -146,6 +148,31 @@ def test_a_file_that_is_not_of_labels_stays_as_it_is(client: Client, folder: Pat
     assert status == 422
     assert "labels.csv" in reply["error"]
     assert (folder / "labels.csv").read_text() == "colour,shape\nred,round\n"
+
+
+@pytest.mark.parametrize(("writes", "status"), [(1, 200), (99, 422)])
+def test_what_another_program_writes_meanwhile_is_not_lost(
+    client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch, writes: int, status: int
+) -> None:
+    """It writes between reading and renaming: once, which is read again, or each time, so that nothing is saved."""
+    first, second, *_ = list_tasks()
+    assert give(client, first, "yes")[0] == 200
+    own = (folder / "labels.csv").read_text()
+    times = iter(range(writes))
+
+    def write_meanwhile(*given: Any) -> Any:
+        found = set_label(*given)
+        if (time := next(times, None)) is not None:
+            (folder / "labels.csv").write_text(own.replace("Ann", f"Bob {time}"))
+        return found
+
+    monkeypatch.setattr(label_file, "set_label", write_meanwhile)
+    found, told = give(client, second, "no")
+    assert found == status, told
+    people = [(row["annotator"], row["value"]) for row in read(folder)]
+    assert people == ([("Bob 0", "yes"), ("Ann", "no")] if status == 200 else [("Bob 4", "yes")])
+    assert status == 200 or "another program keeps writing" in told["error"]
+    assert not list(folder.glob(".labels.csv.*.part"))
 
 
 def test_a_killed_server_loses_no_saved_label(folder: Path) -> None:
