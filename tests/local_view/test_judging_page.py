@@ -93,8 +93,12 @@ def test_a_wrong_spec_is_told_with_its_place(client: Client) -> None:
     assert act(client, "plan", SPEC, q="nothing")[0] in (404, 422)
 
 
-def test_without_a_spec_the_page_says_how_to_start(folder: Path) -> None:
+def test_without_a_spec_the_pages_say_how_to_start(client: Client, folder: Path) -> None:
+    assert "/judge/" in client.get("/")[1]
     with viewing(folder, folder / "rageval-results") as client:
+        listed = client.get("/")[1]
+        assert "start the view with its spec" in listed
+        assert "/judge/" not in listed
         status, page = client.get(f"/judge/{find_record(client)}")
     assert status == 422
     assert "rageval-spec view spec.yaml" in page

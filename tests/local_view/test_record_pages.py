@@ -107,12 +107,10 @@ def test_the_last_results_are_the_record_that_was_made_with_them(tmp_path: Path)
         assert "numbers only" not in page
 
 
-def test_judging_again_is_offered_only_with_a_spec(tmp_path: Path) -> None:
+def test_judging_again_is_not_offered_of_records_without_a_judge(tmp_path: Path) -> None:
     make_project(tmp_path)
-    with viewing(tmp_path) as client:
+    with viewing(tmp_path, spec=tmp_path / "spec.yaml") as client:
         page = client.get("/")[1]
-        assert "/judge/" not in page
-        assert "start the view with its spec" in page
-    with viewing(tmp_path, spec=tmp_path / "unreadable.yaml") as client:
-        status, page = client.get("/")
-        assert (status, page.count("/judge/")) == (200, 2)
+    assert "/label/" in page
+    assert "/judge/" not in page
+    assert "start the view with its spec" not in page

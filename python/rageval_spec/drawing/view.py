@@ -10,6 +10,7 @@ columns to further tables. Names and sentences wrap. A number is never broken.
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,12 +36,14 @@ class Span(NamedTuple):
         kind: "name" for an identifier (code in Markdown), "prose" for a text whose line breaks stay, "removed" and
             "added" for words that changed.
         is_below: where a table is too wide, whether it stands below the spans before it.
+        link: the address that it leads to in HTML; the others show only the text.
     """
 
     text: str
     style: str = ""
     kind: Kind = ""
     is_below: bool = False
+    link: str = ""
 
 
 Inline: TypeAlias = "str | Span | Sequence[str | Span]"
@@ -130,9 +133,13 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """A table. Several spans in a cell stand beside one another, with a space between them."""
+    """A table. Several spans in a cell stand beside one another, with a space between them.
+
+    `label` tells it from others of the page, where a screen reader lists them.
+    """
 
     columns: Sequence[Column]
+    label: str = ""
 
     @property
     def height(self) -> int:
@@ -548,7 +555,8 @@ def _tag(block: Block) -> str:
             heads = "".join(f'<th scope="col">{show_text(column.title)}</th>' for column in columns)
             body = "".join(f"<tr>{''.join(map(_tag_cell, columns, row))}</tr>" for row in block.rows)
             table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-            return f'<div class="scroll" tabindex="0" role="region" aria-label="Table">{table}</div>'
+            label = f"Table{f': {show_text(block.label)}' if block.label else ''}"
+            return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{table}</div>'
         case Code(lines):
             return f"<pre>{show_text(chr(10).join(lines))}</pre>"
         case Details(title, blocks):
@@ -569,4 +577,5 @@ def _tag_span(span: Span) -> str:
     shown = "<br>".join(map(show_text, lines))
     styles = " ".join(_CLASSES[word] for word in span.style.split() if word in _CLASSES)
     tag = {"name": "bdi", "removed": "del", "added": "ins"}.get(span.kind, "span")
-    return f'<{tag} class="{styles}">{shown}</{tag}>' if styles and shown else f"<{tag}>{shown}</{tag}>"
+    tagged = f'<{tag} class="{styles}">{shown}</{tag}>' if styles and shown else f"<{tag}>{shown}</{tag}>"
+    return f'<a href="{html.escape(span.link)}">{tagged}</a>' if span.link else tagged

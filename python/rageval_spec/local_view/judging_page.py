@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import html
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from rageval_spec.calibration.labelled_items import read_samples
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.card_view import shorten
+from rageval_spec.drawing.html_shell import show_text
 from rageval_spec.drawing.question_order import Filter, rank_questions
+from rageval_spec.drawing.view import Block, Heading, Items, Line, Span, write_html
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.errors import DataError, describe_os_error
 from rageval_spec.local_view.application import Asked, Reply, reply_json, write_framed
-from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
-from rageval_spec.local_view.record_pages import escape, read_page
+from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog, list_judged
+from rageval_spec.local_view.record_pages import link_pages, read_page
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import loads
 from rageval_spec.wording import count_noun, format_number
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 
 PER_PAGE = 50
 _LARGEST = 1_000_000
-_NO_SPEC = "To judge again, start the view with the spec: rageval-spec view spec.yaml"
 
 
 class JudgingPage:
@@ -49,21 +52,21 @@ class JudgingPage:
             raise Refusal(404, "Of this record the history has only numbers, so there is no answer to judge again.")
         evaluation = self._catalog.load(record)
         if asked.find("q") is None:
-            return Reply(write_framed("Judge again", "".join(_list_questions(record, evaluation, read_page(asked)))))
+            return Reply(write_framed("Judge again", write_html(_draw_questions(record, evaluation, read_page(asked)))))
         dataset, system, query_id = key = _find_key(dict(asked.query))
         sample = read_samples(evaluation, [key]).get(key)
         if sample is None:
             raise Refusal(404, "The record has no answer to this question.")
-        values = _list_old(evaluation, key)
+        values, shown = _list_old(evaluation, key), make_visible(text, keep="\n")
         about = json.dumps({"dataset": dataset, "system": system, "q": query_id, "record": record.id, "old": values})
-        listed = "".join(f"<li>{escape(one)}</li>" for one in sample.contexts or ())
+        listed = "".join(f"<li>{show_text(one)}</li>" for one in sample.contexts or ())
         contexts = f"<summary>{count_noun(len(sample.contexts or ()), 'context')}</summary><ol>{listed}</ol>"
         body = (
-            f'<h1 dir="auto">{escape(sample.question or query_id)}</h1><h2>Answer</h2>'
-            f'<p class="prose" dir="auto">{escape(sample.answer or "")}</p>'
+            f'<h1 dir="auto">{show_text(sample.question or query_id)}</h1><h2>Answer</h2>'
+            f'<p class="prose" dir="auto">{show_text(sample.answer or "")}</p>'
             f"<details>{contexts}</details>"
-            f'<form id="edit" data-about="{escape(about)}"><label class="field">The spec, to edit'
-            f'<textarea id="text" rows="18" spellcheck="false">{escape_lines(text)}</textarea></label></form>'
+            f'<form id="edit" data-about="{show_text(about)}"><label class="field">The spec, to edit'
+            f'<textarea id="text" rows="18" spellcheck="false">{html.escape(shown)}</textarea></label></form>'
             '<div id="outcome" aria-live="polite"></div>'
         )
         return Reply(write_framed("Judge again", body, ["judging.js"]))
@@ -81,15 +84,10 @@ class JudgingPage:
             found.judge.expect([found.criterion])
             calls = expect_calls(parts, [found.judge], found.criterion, [sample])
         expected = ExpectedCalls(calls)
-        cost = (
-            ""
-            if not calls
-            else " Its price is not known."
-            if expected.cost is None
-            else f" About ${expected.cost:.4f}."
-        )
         told = expected.render().strip() or "No call: the judge works on this machine."
-        return reply_json({"told": told + cost, "diff": self._diff(text), "ticket": _sign(text, metric)})
+        if calls:
+            told += " Its price is not known." if expected.cost is None else f" About ${expected.cost:.4f}."
+        return reply_json({"told": told, "diff": self._diff(text), "ticket": _sign(text, metric)})
 
     def judge(self, asked: Asked) -> Reply:
         """The new value, with what the judge says of each claim. Only what was planned is carried out."""
@@ -123,7 +121,7 @@ class JudgingPage:
 
     def _read_spec(self) -> str:
         if self._spec is None:
-            raise Refusal(422, _NO_SPEC)
+            raise Refusal(422, "To judge again, start the view with the spec: rageval-spec view spec.yaml")
         try:
             content = self._spec.read_bytes()
             if len(content) > _LARGEST:
@@ -146,11 +144,6 @@ class JudgingPage:
         return read_samples(evaluation, [key])[key], asked.read("text"), asked.read("metric")
 
 
-def escape_lines(text: str) -> str:
-    """A text of several lines as HTML that shows it as it is."""
-    return "\n".join(map(escape, text.split("\n")))
-
-
 def _sign(text: str, metric: str) -> str:
     return hashlib.sha256(f"{metric}\n{text}".encode("utf-8", "backslashreplace")).hexdigest()
 
@@ -163,18 +156,12 @@ def _list_old(evaluation: Evaluation, key: tuple[str, str, str]) -> dict[str, di
     """What the record has of an answer, by metric: of those that hold what a judge said."""
     dataset, system, query_id = key
     rows = evaluation.values.filter(dataset=dataset, system=system, query_id=query_id)
-    judged = _list_judged(evaluation)
+    judged = list_judged(evaluation.provenance.spec)
     return {
         row["metric"]: _describe(row["value"], row["status"], row["reason"], json.loads(row.get("details") or "{}"))
         for row in rows.iter_rows(named=True)
         if row["metric"] in judged
     }
-
-
-def _list_judged(evaluation: Evaluation) -> list[str]:
-    """The metrics that ask a judge, by the spec that the evaluation recorded."""
-    nodes = evaluation.provenance.spec.get("metrics") or ()
-    return [node.get("as") or node["use"] for node in nodes if node.get("judge")]
 
 
 def _describe(value: float | None, status: str, reason: str | None, details: Any) -> dict[str, Any]:
@@ -188,20 +175,18 @@ def _describe(value: float | None, status: str, reason: str | None, details: Any
     }
 
 
-def _list_questions(record: KnownRecord, evaluation: Evaluation, page: int) -> Iterator[str]:
-    judged = _list_judged(evaluation)
+def _draw_questions(record: KnownRecord, evaluation: Evaluation, page: int) -> Iterator[Block]:
+    judged = list_judged(evaluation.provenance.spec)
     if not judged:
-        yield "<h1>Judge again</h1><p>No metric of this record asks a judge.</p>"
+        yield from (Heading("Judge again", 1), Line("No metric of this record asks a judge."))
         return
     rows = rank_questions(evaluation, Filter(metric=judged[0], limit=PER_PAGE * (page + 1) + 1))
-    address = f"/judge/{quote(record.id)}"
-    yield f"<h1>Judge a question of {escape(record.title)} again</h1><p>The worst come first.</p><ul>"
+    address = f"/judge/{quote(record.id)}?"
+    yield from (Heading(f"Judge a question of {record.title} again", 1), Line("The worst come first."))
+    items = []
     for row in rows.slice(page * PER_PAGE, PER_PAGE).iter_rows(named=True):
         key = urlencode({"q": row["query_id"], "system": row["system"], "dataset": row["dataset"]})
         value = "" if row["value"] is None else f": {row['metric']} {format_number(row['value'])}"
-        told = f"{row['query_id']}, {row['system']}{value}"
-        yield f'<li><a href="{address}?{escape(key)}">{escape(told)}</a></li>'
-    yield "</ul>"
-    links = [(page - 1, "Worse questions")] if page else []
-    links += [(page + 1, "Better questions")] if rows.height > PER_PAGE * (page + 1) else []
-    yield from (f'<p><a href="{address}?page={to}">{told}</a></p>' for to, told in links)
+        items.append(("", Span(f"{row['query_id']}, {row['system']}{value}", link=f"{address}{key}"), ""))
+    yield Items(items)
+    yield from link_pages(address, page, rows.height > PER_PAGE * (page + 1), ("Worse questions", "Better questions"))

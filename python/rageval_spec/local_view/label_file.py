@@ -20,7 +20,6 @@ from rageval_spec.reading.label_files import read_label_file
 from rageval_spec.review.label_import import set_label
 from rageval_spec.store.disk import write_atomically
 
-
 _TRIES = 5
 
 

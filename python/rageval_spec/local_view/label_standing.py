@@ -16,7 +16,6 @@ from rageval_spec.calibration.measures import WIDTH
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import Label, LabelScale, find_ends
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.metric_definitions import read_ranges
 from rageval_spec.statistics.sequential_analysis import compute_sequence_interval
@@ -26,47 +25,15 @@ _RESAMPLES = 400
 _BOUNDS = ("min", "max", "target")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What is known of one metric, from the labels so far; numbers are on the metric's scale from 0 to 1.
-
-    Attributes:
-        judged: the judge's mean.
-        mean, interval: the corrected mean with its interval; None with too few labels.
-        kappa, kappa_interval: Cohen's kappa of the judge and people; None with too few labels.
-        sequence: the interval of the corrected mean that holds however often one looks; None without random answers.
-        is_enough: whether that interval is narrow enough, or excludes the bounds of the metric's gates.
-    """
-
-    metric: str
-    items: int
-    judged: float
-    mean: float
-    interval: Interval | None
-    kappa: float | None
-    kappa_interval: Interval | None
-    sequence: Interval | None
-    is_enough: bool
-    told: str
-
-    def describe(self) -> dict[str, Any]:
-        """The numbers as texts, for the page."""
-        return {
-            "metric": self.metric,
-            "items": count_noun(self.items, "label"),
-            "judged": format_number(self.judged),
-            "mean": f"{format_number(self.mean)} {format_interval(self.interval)}".strip(),
-            "kappa": "–" if self.kappa is None
-            else f"{format_number(self.kappa)} {format_interval(self.kappa_interval)}".strip(),
-            "enough": self.is_enough,
-            "told": self.told,
-        }  # fmt: skip
-
-
 def measure_standing(
     evaluation: Evaluation, labels: Sequence[Label], metrics: Mapping[str, LabelScale]
-) -> Iterator[Standing]:
-    """The standing of each of these metrics, by its labels' scale, that has labels which belong to the evaluation."""
+) -> Iterator[dict[str, Any]]:
+    """What the page shows of each of these metrics, by its labels' scale, that has labels of the evaluation's answers.
+
+    Texts: the count of labels, the judge's mean, the corrected mean and Cohen's kappa with their intervals, on the
+    metric's scale from 0 to 1, and whether the labels are `enough`: whether the confidence sequence of the corrected
+    mean is narrow, or excludes the bounds of the metric's gates.
+    """
     bounds = {name: find_ends(*ends) for name, ends in read_ranges(evaluation).items()}
     for metric, scale in metrics.items():
         own = [label for label in labels if label.metric == metric]
@@ -79,16 +46,24 @@ def measure_standing(
         yield _measure(evaluation, joined)
 
 
-def _measure(evaluation: Evaluation, joined: Joined) -> Standing:
+def _measure(evaluation: Evaluation, joined: Joined) -> dict[str, Any]:
     found = measure_judge(joined, resamples=_RESAMPLES)
     kappa = next((one for one in found.decisions if one.name == "kappa"), None)
     sequence = _follow(joined, found.mean.judged)
     is_enough, told = _decide(sequence, _list_bounds(evaluation, joined.metric), joined.bounds)
-    value, interval = (None, None) if kappa is None else (kappa.value, kappa.interval)
-    mean = found.mean
-    return Standing(
-        joined.metric, found.items, mean.judged, mean.value, mean.interval, value, interval, sequence, is_enough, told
-    )
+    return {
+        "metric": joined.metric,
+        "items": count_noun(found.items, "label"),
+        "judged": format_number(found.mean.judged),
+        "mean": _show(found.mean.value, found.mean.interval),
+        "kappa": "–" if kappa is None or kappa.value is None else _show(kappa.value, kappa.interval),
+        "enough": is_enough,
+        "told": told,
+    }
+
+
+def _show(value: float, interval: Interval | None) -> str:
+    return f"{format_number(value)} {format_interval(interval)}".strip()
 
 
 def _follow(joined: Joined, judged: float) -> Interval | None:

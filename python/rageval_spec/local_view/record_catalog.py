@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.endpoints.http_server import Refusal
@@ -32,6 +33,7 @@ class KnownRecord:
     """What the list tells of a record. With a `folder` it has its questions and answers; without, only numbers.
 
     `problem` says why a folder cannot be read. Records of a folder without a time have the time of its file.
+    `is_judged` is whether a metric asks a judge, as far as a folder tells.
     """
 
     id: str
@@ -45,6 +47,12 @@ class KnownRecord:
     spec_digest: str = ""
     folder: Path | None = None
     problem: str = ""
+    is_judged: bool = False
+
+    @property
+    def address(self) -> str:
+        """That of its report."""
+        return f"/record/{quote(self.id)}/"
 
     @property
     def title(self) -> str:
@@ -188,14 +196,24 @@ def _describe_folder(folder: Path) -> KnownRecord:
             failed=sum(gate["outcome"] == "fail" for gate in found["gates"]),
             spec_digest=str(found["spec_digest"]),
             folder=folder,
+            is_judged=bool(list_judged(found.get("spec") or {})),
         )
     except RagevalError as error:
         return KnownRecord(digest, written, folder=folder, problem=str(error))
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         told = f"{path}: this is not a whole file of results; evaluate again to write it anew"
         return KnownRecord(digest, written, folder=folder, problem=told)
 
 
 def _join(entry: KnownRecord, folder: KnownRecord | None) -> KnownRecord:
     """A record of the database with the folder that has its questions."""
-    return entry if folder is None else replace(entry, folder=folder.folder, problem=folder.problem)
+    return (
+        entry
+        if folder is None
+        else replace(entry, folder=folder.folder, problem=folder.problem, is_judged=folder.is_judged)
+    )
+
+
+def list_judged(spec: Mapping[str, Any]) -> list[str]:
+    """The metrics that ask a judge, by the spec that an evaluation recorded."""
+    return [node.get("as") or node["use"] for node in spec.get("metrics") or () if node.get("judge")]

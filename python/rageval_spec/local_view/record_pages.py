@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.html_shell import show_text
+from rageval_spec.drawing.view import Line, Span, write_html
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import RecordFilter
@@ -18,7 +18,14 @@ from rageval_spec.wording import count_noun
 
 _SIGNS = {"pass": "✓ pass", "warn": "! warn", "fail": "✗ fail", "error": "✗ error"}
 _CLASSES = {"pass": "good", "fail": "bad", "error": "bad", "warn": "weak"}
-_HEADER = ("Time (UTC)", "Evaluation", "Outcome", "Labels", "Branch", "Commit", "")
+_HEADER = (
+    '<span class="sr">Choose</span>', "Time (UTC)", "Evaluation", "Outcome", "Labels", "Branch", "Commit",
+    '<span class="sr">Pages</span>',
+)  # fmt: skip
+NO_SPEC = (
+    "To judge a question again, start the view with its spec, because a record keeps what its spec said, but not the "
+    "file to edit: <code>rageval-spec view spec.yaml</code>"
+)
 
 
 class RecordPages:
@@ -36,11 +43,9 @@ class RecordPages:
         records, has_older = self._catalog.list_records(page)
         body = "".join(_draw_list(records, has_spec=self._spec is not None)) if records else _EMPTY
         if problem := self._catalog.explain_history():
-            body = f'<p class="bad">Records of the history are missing here: {escape(problem)}</p>{body}'
+            body = f'<p class="bad">Records of the history are missing here: {show_text(problem)}</p>{body}'
         body += self._link_monitor()
-        links = [(page - 1, "Newer records")] if page else []
-        links += [(page + 1, "Older records")] if has_older else []
-        body += "".join(f'<p><a href="/?page={number}">{told}</a></p>' for number, told in links)
+        body += write_html(link_pages("/?", page, has_older, ("Newer records", "Older records")))
         return Reply(write_framed("Records", body))
 
     def _link_monitor(self) -> str:
@@ -82,7 +87,7 @@ class RecordPages:
         with self._catalog.open_history() as history:
             entries = [] if history is None else history.entries(RecordFilter(limit=1000))
             if history is None or not entries:
-                told = escape(self._catalog.explain_history())
+                told = show_text(self._catalog.explain_history())
                 return Reply(write_framed("Trends", f"<h1>Trends</h1>{f'<p>{told}</p>' if told else _EMPTY}"))
             name = asked.find("name") or entries[0].name
             page = write_trend(collect_trend(history, RecordFilter(name), TrendFilter()))
@@ -110,6 +115,19 @@ def read_page(asked: Asked) -> int:
     return int(text)
 
 
+def link_pages(address: str, page: int, has_more: bool, names: tuple[str, str]) -> Iterator[Line]:
+    """Links to the page before this one and the one after it; the address ends with `?` or `&`."""
+    if page:
+        yield Line(Span(names[0], link=f"{address}page={page - 1}"))
+    if has_more:
+        yield Line(Span(names[1], link=f"{address}page={page + 1}"))
+
+
+def link_question(record: KnownRecord, dataset: str, system: str, query_id: str) -> str:
+    """The address of a question in the report of a record."""
+    return f"{record.address}#{urlencode({'q': query_id, 'system': system, 'dataset': dataset}, quote_via=quote)}"
+
+
 _EMPTY = (
     "<p>There are no records yet.</p>"
     "<p>Evaluate a spec, and reload this page: <code>rageval-spec run spec.yaml</code></p>"
@@ -117,50 +135,35 @@ _EMPTY = (
 
 
 def _draw_list(records: Sequence[KnownRecord], *, has_spec: bool) -> Iterator[str]:
-    yield "<h1>Records</h1>"
-    yield '<form action="/compare" method="get">'
-    yield "<p>Choose two or more to see them side by side.</p>"
-    heads = "".join(f'<th scope="col">{name or "<span class=sr>Pages</span>"}</th>' for name in _HEADER)
-    yield '<div class="scroll" tabindex="0" role="region" aria-label="Table: records">'
-    yield f'<table><thead><tr><th scope="col"><span class="sr">Choose</span></th>{heads}</tr></thead><tbody>'
+    yield '<h1>Records</h1><form action="/compare" method="get"><p>Choose two or more to see them side by side.</p>'
+    heads = "".join(f'<th scope="col">{name}</th>' for name in _HEADER)
+    yield '<div class="scroll" tabindex="0" role="region" aria-label="Table: records"><table class="records">'
+    yield f"<thead><tr>{heads}</tr></thead><tbody>"
     yield from (_draw_row(one, has_spec=has_spec) for one in records)
     yield '</tbody></table></div><button type="submit">See side by side</button></form>'
-    if not has_spec:
-        yield "<p>To judge a question again, start the view with its spec: <code>rageval-spec view spec.yaml</code></p>"
+    if not has_spec and any(one.is_judged for one in records):
+        yield f"<p>{NO_SPEC}</p>"
 
 
 def _draw_row(record: KnownRecord, *, has_spec: bool) -> str:
-    again = f' · <a href="/judge/{quote(record.id)}">Judge again</a>' if has_spec else ""
-    address = f"/record/{quote(record.id)}/"
     time = f"{record.time:%Y-%m-%d %H:%M}"
     if record.problem:
-        told = f'<span class="bad">cannot be read</span> {escape(record.problem)}'
-        return f'<tr><td></td><td>{time}</td><td colspan="{len(_HEADER) - 1}">{told}</td></tr>'
+        told = f'<span class="bad">cannot be read</span> {show_text(record.problem)}'
+        return f'<tr><td></td><td>{time}</td><td colspan="{len(_HEADER) - 2}">{told}</td></tr>'
     said = f"{record.name}, {time}, {', '.join(record.labels) or record.id[:8]}"
-    box = f'<input class="pick" type="checkbox" name="record" value="{record.id}" aria-label="{escape(said)}">'
     failed = f", {count_noun(record.failed, 'gate')} failed" if record.failed else ""
     outcome = _SIGNS.get(record.outcome, record.outcome)
+    again = f' · <a href="/judge/{quote(record.id)}">Judge again</a>' if has_spec and record.is_judged else ""
     cells = [
-        box,
-        f'<a href="{address}">{time}</a>',
-        f"<bdi>{escape(record.name)}</bdi>",
-        f'<span class="{_CLASSES.get(record.outcome, "")}">{escape(outcome)}</span>{failed}',
-        escape(", ".join(record.labels)) or f'<span class="muted">{escape(record.title)}</span>',
-        escape(record.branch),
-        escape(record.commit),
-        f'<a href="/label/{record.id}">Label</a>{again}'
+        f'<input class="pick" type="checkbox" name="record" value="{record.id}" aria-label="{show_text(said)}">',
+        f'<a href="{record.address}">{time}</a>',
+        f"<bdi>{show_text(record.name)}</bdi>",
+        f'<span class="{_CLASSES.get(record.outcome, "")}">{show_text(outcome)}</span>{failed}',
+        show_text(", ".join(record.labels)) or f'<span class="muted">{show_text(record.title)}</span>',
+        show_text(record.branch),
+        show_text(record.commit),
+        f'<a href="/label/{quote(record.id)}">Label</a>{again}'
         if record.folder
         else '<span class="muted">numbers only</span>',
     ]
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-
-
-def escape(text: str) -> str:
-    """A text as HTML that shows it as it is."""
-    return html.escape(make_visible(text))
-
-
-def link_question(record: KnownRecord, dataset: str, system: str, query_id: str) -> str:
-    """The address of a question in the report of a record, as an attribute of HTML has it."""
-    place = urlencode({"q": query_id, "system": system, "dataset": dataset}, quote_via=quote)
-    return html.escape(f"/record/{quote(record.id)}/#{place}")

@@ -255,5 +255,5 @@ def test_grades_are_saved_and_put_on_their_scale(folder: Path) -> None:
     (label,) = read_label_file(folder / "labels.csv")
     evaluation = make_answers()
     (standing,) = measure_standing(evaluation, [label], {"faithfulness": LabelScale(1, 5)})
-    assert json.loads(told)["standings"] == [standing.describe()]
+    assert json.loads(told)["standings"] == [standing]
     assert join_labels(evaluation, [label], "faithfulness", LabelScale(1, 5)).labelled == (0.75,)

@@ -11,11 +11,11 @@ from urllib.parse import quote
 from rageval_spec.commands.review.forms import make_criteria
 from rageval_spec.data.labels import Label, LabelScale
 from rageval_spec.dataclass import dataclass, replace
+from rageval_spec.drawing.view import Block, Heading, Items, Line, Span, write_html
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.local_view.application import Asked, Reply, add_links, read_own, reply_json, write_framed
 from rageval_spec.local_view.label_file import ConflictError, LabelFile
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
-from rageval_spec.local_view.record_pages import escape
 from rageval_spec.review.forms import FormToken
 from rageval_spec.review.label_import import FormEntry, check_entries
 from rageval_spec.review.page.rendering import render_page
@@ -53,10 +53,13 @@ class LabellingPage:
     def show_choice(self, asked: Asked) -> Reply:  # noqa: ARG002 - as all pages
         """The records whose answers can be labelled."""
         records = [one for one in self._catalog.list_records()[0] if one.folder is not None and not one.problem]
-        rows = "".join(map(_link, records))
-        told = f"<p>Labels go into <code>{escape(str(self._file.path))}</code>.</p><ul>{rows}</ul>"
-        empty = "<p>No record has its answers here. Evaluate a spec: <code>rageval-spec run spec.yaml</code></p>"
-        return Reply(write_framed("Label", f"<h1>Label answers</h1>{told if records else empty}"))
+        told = "No record has its answers here. Evaluate a spec: rageval-spec run spec.yaml"
+        if records:
+            told = f"Labels go into {self._file.path}."
+        names = [f"{one.name}, {one.time:%Y-%m-%d %H:%M}, {one.title}" for one in records]
+        links = [Span(name, link=f"/label/{quote(one.id)}") for name, one in zip(names, records, strict=True)]
+        blocks: list[Block] = [Heading("Label answers", 1), Line(told), Items([("", link, "") for link in links])]
+        return Reply(write_framed("Label", write_html(blocks)))
 
     def show(self, asked: Asked) -> Reply:
         """The review page, without what the judge says, and with the labels that the file has."""
@@ -97,8 +100,7 @@ class LabellingPage:
 
         work = self._find(asked)
         metrics = {one.name: LabelScale(one.low, one.high) for one in work.sheet.criteria}
-        found = measure_standing(work.evaluation, self._file.read(), metrics)
-        return reply_json({"standings": [one.describe() for one in found]})
+        return reply_json({"standings": [*measure_standing(work.evaluation, self._file.read(), metrics)]})
 
     def _find(self, asked: Asked) -> _Work:
         """The work on a record; the last one is kept, because each label asks for it."""
@@ -163,8 +165,3 @@ def _describe(label: Label) -> dict[str, Any]:
     """A label as the page has it."""
     value = label.value if not label.is_yes_no else "yes" if label.value else "no"
     return {"value": value, "time": label.time, "comment": label.comment, "saw_judge": label.saw_judge}
-
-
-def _link(record: KnownRecord) -> str:
-    told = f"{record.name}, {record.time:%Y-%m-%d %H:%M}, {record.title}"
-    return f'<li><a href="/label/{quote(record.id)}">{escape(told)}</a></li>'
