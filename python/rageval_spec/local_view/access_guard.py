@@ -8,11 +8,11 @@ the `Host` header, and a form or script of another site by the `Origin` header.
 from __future__ import annotations
 
 import hmac
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import quote, urlsplit
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS = ("127.0.0.1", "localhost")
@@ -45,43 +45,34 @@ class AccessGuard:
 
         if scope["type"] != "http":
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        port = scope["server"][1]
-        cookie = f"rageval-view-{port}"
-        reply = self._refuse(scope, headers, port) or self._admit(scope, headers, cookie)
+        from starlette.requests import Request
+
+        request = Request(scope)
+        reply = self._refuse(request) or self._admit(request)
         await (self._app if reply is None else reply)(scope, receive, send_guarded)
 
-    def _refuse(self, scope: Scope, headers: dict[str, str], port: int) -> ASGIApp | None:
-        own = {f"{host}:{port}" for host in HOSTS}
-        if headers.get("host", "") not in own:
+    def _refuse(self, request: Request) -> ASGIApp | None:
+        host, port = request.headers.get("host"), request.scope["server"][1]
+        if host not in {f"{name}:{port}" for name in HOSTS}:
             return _reply(403, f"This server answers only at http://127.0.0.1:{port}.")
-        if scope["method"] not in ("GET", "HEAD") and urlsplit(headers.get("origin", "")).netloc != headers["host"]:
+        if request.method not in ("GET", "HEAD") and urlsplit(request.headers.get("origin", "")).netloc != host:
             return _reply(403, "This request comes from another site, so it was not carried out.")
         return None
 
-    def _admit(self, scope: Scope, headers: dict[str, str], cookie: str) -> ASGIApp | None:
-        try:
-            kept = SimpleCookie(headers.get("cookie", "")).get(cookie)
-        except CookieError:
-            kept = None
-        if kept is not None and self._knows(kept.value):
+    def _admit(self, request: Request) -> ASGIApp | None:
+        cookie = f"rageval-view-{request.scope['server'][1]}"
+        if self._knows(request.cookies.get(cookie, "")):
             return None
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        if scope["method"] == "GET" and self._knows(query.get("token", "")):
+        if request.method == "GET" and self._knows(request.query_params.get("token", "")):
             # A redirect from another site (a terminal in a browser) would not send the new cookie; a refresh does.
             held = f"{cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
-            return _reply(200, "Opening the view.", {"set-cookie": held, "refresh": f"0; url={_quote(scope['path'])}"})
+            place = "/" + quote(request.scope["path"].lstrip("/\\"))  # two slashes would name another host
+            return _reply(200, "Opening the view.", {"set-cookie": held, "refresh": f"0; url={place}"})
         told = "Open the whole address that 'rageval-spec view' printed: it ends with a token, which this one lacks."
         return _reply(403, told)
 
     def _knows(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
-
-
-def _quote(path: str) -> str:
-    from urllib.parse import quote
-
-    return "/" + quote(path.lstrip("/\\"))  # two slashes would name another host
 
 
 def _reply(status: int, text: str, headers: dict[str, str] | None = None) -> ASGIApp:

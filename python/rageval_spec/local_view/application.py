@@ -56,7 +56,6 @@ class Reply(NamedTuple):
     content: bytes
     media_type: str = "text/html; charset=utf-8"
     status: int = 200
-    headers: Mapping[str, str] = {}
 
 
 class Address(NamedTuple):
@@ -106,39 +105,43 @@ def make_view_app(addresses: Sequence[Address], token: str) -> Starlette:
 def _make_endpoint(address: Address, turn: Lock) -> Callable[[Request], Any]:
     from starlette.concurrency import run_in_threadpool
 
-    def answer(asked: Asked) -> Reply:
-        with turn:
-            return _answer(address, asked)
-
     async def show(request: Request) -> Response:
-        content: Any = {}
-        if address.is_action:
-            try:
-                content = json.loads(await read_body(request, LARGEST, PATIENCE, "send shorter texts"))
-                if not isinstance(content, dict):
-                    raise ValueError
-            except Refusal as refusal:
-                return _respond(_explain(refusal.status, str(refusal), is_action=True))
-            except (ValueError, RecursionError):
-                return _respond(_explain(400, "the request is not an object of JSON", is_action=True))
-        asked = Asked(request.path_params, request.query_params.multi_items(), content)
-        return _respond(await run_in_threadpool(answer, asked))
+        try:
+            advice = "send shorter texts"
+            body = await read_body(request, LARGEST, PATIENCE, advice) if address.is_action else b"{}"
+        except Refusal as refusal:
+            return _respond(_explain(refusal.status, str(refusal), is_action=True))
+        return _respond(await run_in_threadpool(_answer, address, turn, request, body))
 
     return show
 
 
-def _answer(address: Address, asked: Asked) -> Reply:
+def _answer(address: Address, turn: Lock, request: Request, body: bytes) -> Reply:
     try:
-        return address.answer(asked)
+        asked = Asked(request.path_params, request.query_params.multi_items(), _parse(body))
+        with turn:
+            return address.answer(asked)
     except Refusal as refusal:
-        return _explain(refusal.status, str(refusal), is_action=address.is_action)
+        status, told = refusal.status, str(refusal)
     except RagevalError as error:
-        return _explain(422, str(error), is_action=address.is_action)
+        status, told = 422, str(error)
     except Exception as error:  # one page that breaks must not end the server, nor show a traceback
         if os.environ.get("RAGEVAL_DEBUG"):
             traceback.print_exc()
-        told = f"{type(error).__name__}: {error}. Set RAGEVAL_DEBUG=1 to see the traceback in the terminal."
-        return _explain(500, f"This page broke. {told}", is_action=address.is_action)
+        found = f"{type(error).__name__}: {error}"
+        status = 500
+        told = f"This page broke. {found}. Set RAGEVAL_DEBUG=1 to see the traceback in the terminal."
+    return _explain(status, told, is_action=address.is_action)
+
+
+def _parse(body: bytes) -> Mapping[str, Any]:
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise Refusal(400, "the request is not an object of JSON")
+    return content
 
 
 def _explain(status: int, told: str, *, is_action: bool) -> Reply:
@@ -149,7 +152,7 @@ def _explain(status: int, told: str, *, is_action: bool) -> Reply:
 def _respond(reply: Reply) -> Response:
     from starlette.responses import Response as Answer
 
-    return Answer(reply.content, reply.status, reply.headers, media_type=reply.media_type)
+    return Answer(reply.content, reply.status, media_type=reply.media_type)
 
 
 _ASSETS = Path(__file__).parent / "assets"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval_spec.commands.view.command import find_catalog
 from tests.command_line import invoke, start
 from tests.local_view.viewing import make_project, viewing
 
@@ -80,3 +81,13 @@ def test_a_scale_that_cannot_be_labelled_is_refused(tmp_path: Path, scale: str, 
     done = invoke("view", tmp_path, "--scale", scale, "--no-open")
     assert done.exit_code == 2
     assert told in done.stderr
+
+
+def test_the_only_spec_of_the_folder_is_the_one_to_judge_by(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    assert find_catalog(str(tmp_path))[1:] == (tmp_path, None)
+    (tmp_path / "compose.yaml").write_text("version: 1\nservices: {}\n")
+    (tmp_path / "spec.yml").write_text("version: 1\ndatasets: {}\nmetrics: []\n")
+    assert find_catalog(str(tmp_path))[2] == tmp_path / "spec.yml"
+    (tmp_path / "other.yaml").write_text("version: 1\ndatasets: {}\nmetrics: []\n")
+    assert find_catalog(str(tmp_path))[2] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from rageval_spec.local_view.application import Address, Asked, Reply
     from rageval_spec.local_view.record_catalog import RecordCatalog
 
+_MOST_BYTES = 1_000_000
+"""What is read of a file to see whether it is a spec."""
 _ENDED = "every label that the page called saved is in its file"
 
 
@@ -177,7 +180,10 @@ class MonitorPage:
 
 
 def find_catalog(path: str | None) -> tuple[RecordCatalog, Path, Path | None]:
-    """The records that a path means, the folder in which the labels are looked for, and the spec if the path is one."""
+    """The records that a path means, the folder in which the labels are looked for, and the spec.
+
+    The spec is the path itself, else the only one in that folder, else None.
+    """
     from dataclasses import replace
 
     from rageval_spec.commands.results_argument import find_places, is_results, is_spec
@@ -189,7 +195,7 @@ def find_catalog(path: str | None) -> tuple[RecordCatalog, Path, Path | None]:
 
     here = find_places()
     if path is None:
-        return RecordCatalog(here, _list_results(Path())), Path(), None
+        return RecordCatalog(here, _list_results(Path())), Path(), _find_spec(Path())
     if is_spec(path):
         from rageval_spec.spec import load
 
@@ -201,11 +207,15 @@ def find_catalog(path: str | None) -> tuple[RecordCatalog, Path, Path | None]:
         folder = place if place.is_dir() else place.parent
         beside = folder.resolve().parent
         own = replace(here, labels=beside / FOLDER, database=beside / FILE, folder=beside)
-        return RecordCatalog(own if own.labels.is_dir() or exists(own.database) else here, [folder]), beside, None
+        return (
+            RecordCatalog(own if own.labels.is_dir() or exists(own.database) else here, [folder]),
+            beside,
+            _find_spec(beside),
+        )
     if not place.is_dir():
         raise UsageError(f"{path} is not a folder, a spec or a results folder; name one, or leave it out")
     places = SearchPlaces(place / FOLDER, place / FILE, place)
-    return RecordCatalog(places, _list_results(place)), place, None
+    return RecordCatalog(places, _list_results(place)), place, _find_spec(place)
 
 
 def _list_results(folder: Path) -> list[Path]:
@@ -218,3 +228,18 @@ def _list_results(folder: Path) -> list[Path]:
     except OSError as error:
         raise UsageError(f"{folder}: {describe_os_error(error)}") from error
     return [one for one in (folder, *inner) if holds_results(one)]
+
+
+def _find_spec(folder: Path) -> Path | None:
+    """The only file directly in a folder that looks like a spec of an evaluation."""
+    found = [one for one in (*folder.glob("*.yaml"), *folder.glob("*.yml")) if _looks_like_spec(one)]
+    return found[0] if len(found) == 1 else None
+
+
+def _looks_like_spec(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES)
+    except OSError:
+        return False
+    return all(re.search(rb"(?m)^%b\s*:" % key, content) for key in (b"version", b"datasets", b"metrics"))
