@@ -6,7 +6,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,27 +115,25 @@ class RecordCatalog:
     @contextmanager
     def open_history(self) -> Iterator[database.History | None]:
         """The history; None if there is none yet, or if it cannot be opened (`explain_history`)."""
-        found = self._open()
-        if isinstance(found, database.History):
-            with found:
-                yield found
-        else:
-            yield None
+        with ExitStack() as opened:
+            history = None
+            with suppress(database.HistoryError):
+                history = opened.enter_context(self._open())
+            yield history
 
     def explain_history(self) -> str:
         """Why the history cannot be opened; "" if it can, or if there is none."""
-        found = self._open()
-        if isinstance(found, database.History):
-            found.connection.close()
-        return str(found) if isinstance(found, database.HistoryError) else ""
-
-    def _open(self) -> database.History | database.HistoryError | None:
-        if self.places.database is None or not database.exists(self.places.database):
-            return None
         try:
-            return database.open_history(self.places.database, create=False)
+            with self._open():
+                return ""
         except database.HistoryError as error:
-            return error
+            return str(error)
+
+    def _open(self) -> AbstractContextManager[database.History | None]:
+        place = self.places.database
+        if place is None or not database.exists(place):
+            return nullcontext()
+        return database.open_history(place, create=False)
 
     def _list_entries(self, limit: int | None) -> list[KnownRecord]:
         with self.open_history() as history:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,6 @@ from urllib.parse import quote, urlencode
 from rageval_spec.drawing.html_shell import show_text
 from rageval_spec.drawing.view import Line, Span, write_html
 from rageval_spec.endpoints.http_server import Refusal
-from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import RecordFilter
 from rageval_spec.local_view.application import Asked, Reply, add_links, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
@@ -50,12 +50,11 @@ class RecordPages:
 
     def _link_monitor(self) -> str:
         """A link to what the spec watches; "" if it watches nothing, or cannot be read now."""
-        from rageval_spec.spec import load
-
         try:
-            is_watched = self._spec is not None and load(self._spec).monitor is not None
-        except (OSError, RagevalError):
-            is_watched = False
+            content = b"" if self._spec is None else self._spec.read_bytes()
+        except OSError:
+            return ""
+        is_watched = re.search(rb"(?m)^monitor\s*:", content)
         return '<p><a href="/monitor">Monitor: production, by this spec</a></p>' if is_watched else ""
 
     def show_report(self, asked: Asked) -> Reply:
