@@ -72,7 +72,7 @@ def build_page(
     A page that `sends` may call the server that it comes from. The other arguments are those of `build_shell`."""
     own, calls = "'self' " if has_files else "", "connect-src 'self'; " if sends else ""
     policy = (
-        f"default-src 'none'; script-src {own}{_hash(script)}; style-src {_hash(style)}; "
+        f"default-src 'none'; script-src {own}{hash_source(script)}; style-src {hash_source(style)}; "
         f"{calls}base-uri 'none'; form-action 'none'"
     )
     fill = {"title": html.escape(title), "policy": html.escape(policy), "style": style, "script": script}
@@ -90,12 +90,13 @@ def fill_page(template: str, style: str, **values: Any) -> bytes:
     import jinja2
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    policy = f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src {hash_source(style)}; base-uri 'none'; form-action 'none'"
     page = environment.from_string(template).render(policy=policy, style=style, **values)
     return page.encode("utf-8", "replace")
 
 
-def _hash(text: str) -> str:
+def hash_source(text: str) -> str:
+    """What a page's policy calls a style or script that may act."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -5,8 +5,6 @@ Its pages have links to all others above the same content that the static files 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 import os
@@ -17,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.html_shell import join_scripts, join_styles, read_asset
+from rageval_spec.drawing.html_shell import hash_source, join_scripts, join_styles, read_asset
 from rageval_spec.endpoints.http_server import PATIENCE, Refusal, read_body
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.local_view.access_guard import AccessGuard
@@ -172,18 +170,18 @@ def write_framed(title: str, body: str, scripts: Iterable[str] = ()) -> bytes:
     style = join_styles(_STYLES) + read_own("navigation.css") + read_own("view.css")
     script = join_scripts([read_asset("elements.js"), *map(read_own, scripts)]) if scripts else ""
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; connect-src 'self'; form-action 'self'; base-uri 'none'"
-        + (f"; script-src {_hash(script)}" if script else "")
+        f"default-src 'none'; style-src {hash_source(style)}; connect-src 'self'; form-action 'self'; base-uri 'none'"
+        + (f"; script-src {hash_source(script)}" if script else "")
     )
-    return _fill(policy=policy, style=style, script=script, title=make_visible(title), body=body)
-
-
-def _fill(**values: Any) -> bytes:
     import jinja2
 
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    page = environment.from_string(read_own("frame.html.jinja")).render(navigation=_NAVIGATION, **values)
-    return page.encode("utf-8", "replace")
+    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
+        read_own("frame.html.jinja")
+    )
+    shown = page.render(
+        navigation=_NAVIGATION, policy=policy, style=style, script=script, title=make_visible(title), body=body
+    )
+    return shown.encode("utf-8", "replace")
 
 
 def write_message(told: str) -> bytes:
@@ -195,14 +193,10 @@ def write_message(told: str) -> bytes:
 def add_links(page: bytes, more: Iterable[tuple[str, str]] = ()) -> bytes:
     """A static page with the links above its content, and more of them: names and addresses."""
     style = read_own("navigation.css")
-    policy = f"style-src {_hash(style)} "
+    policy = f"style-src {hash_source(style)} "
     others = "".join(f'<a href="{html.escape(to)}">{html.escape(make_visible(name))}</a>' for name, to in more)
     links = f'<style>{style}</style><nav class="places" aria-label="Pages">{_NAVIGATION}{others}</nav>'.encode()
     head, body, content = page.partition(b"<body")
     end = content.index(b"</a>", 0, 500) + 4 if b'class="skip"' in content[:500] else content.index(b">") + 1
     allowed = html.escape(policy).encode()
     return b"".join((head.replace(b"style-src ", allowed, 1), body, content[:end], links, content[end:]))
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -72,12 +72,11 @@ def _follow(joined: Joined, judged: float) -> Interval | None:
     for label in joined.labels:
         if "random" in label.reasons:
             times.setdefault(label.item[:3], label.time)
+    pairs = zip(joined.items, joined.labelled, joined.judged, strict=True)
     rows = [
-        (times[(dataset, query_id, system)], people - machine)
-        for (dataset, system, query_id, _), people, machine in zip(
-            joined.items, joined.labelled, joined.judged, strict=True
-        )
-        if (dataset, query_id, system) in times
+        (times[place], people - machine)
+        for (dataset, system, query_id, _), people, machine in pairs
+        if (place := (dataset, query_id, system)) in times
     ]
     if len(rows) < 2 or joined.shares:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -232,14 +233,9 @@ def _list_results(folder: Path) -> list[Path]:
 
 def _find_spec(folder: Path) -> Path | None:
     """The only file directly in a folder that looks like a spec of an evaluation."""
-    found = [one for one in (*folder.glob("*.yaml"), *folder.glob("*.yml")) if _looks_like_spec(one)]
+    found = []
+    for path in (*folder.glob("*.yaml"), *folder.glob("*.yml")):
+        with suppress(OSError), path.open("rb") as file:
+            keys = re.findall(rb"(?m)^(\w+)\s*:", file.read(_MOST_BYTES))
+            found += [path] if {b"version", b"datasets", b"metrics"} <= {*keys} else []
     return found[0] if len(found) == 1 else None
-
-
-def _looks_like_spec(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES)
-    except OSError:
-        return False
-    return all(re.search(rb"(?m)^%b\s*:" % key, content) for key in (b"version", b"datasets", b"metrics"))
