@@ -14,13 +14,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.libraries import Floats, np
 from rageval_spec.reading.leaderboards import Leaderboard
 from rageval_spec.statistics.intervals import bootstrap_interval
-from rageval_spec.statistics.raters.rank_correlation import (
-    COEFFICIENTS,
-    RankCorrelation,
-    compute_correlation_interval,
-    correlate_means,
-    list_topic_correlations,
-)
+from rageval_spec.statistics.raters import rank_correlation
 from rageval_spec.wording import count_noun, format_number, list_choices, list_names
 
 TOP = 10
@@ -28,7 +22,7 @@ FEWEST = 3
 """The fewest systems for which a correlation says anything."""
 _SHOWN = 5
 _ROUNDING = 1e-9
-_WORDS: Mapping[RankCorrelation, str] = {
+_WORDS: Mapping[rank_correlation.RankCorrelation, str] = {
     "tau": "Kendall's tau",
     "tau_b": "Kendall's tau-b (without ties)",
     "tau_ap": "tau_AP (the top counts more)",
@@ -130,16 +124,22 @@ def _take(one: Leaderboard, measure: str, systems: Sequence[str], topics: Sequen
 
 def _correlate_all(stated: Floats, values: Floats, top: int) -> Iterator[LeaderboardCorrelation]:
     """The coefficients of the stated means, (2, 1, systems), with intervals from the values, (2, topics, systems)."""
-    asked: list[tuple[RankCorrelation, int | None]] = [(name, None) for name in COEFFICIENTS]
+    asked: list[tuple[rank_correlation.RankCorrelation, int | None]] = [
+        (name, None) for name in rank_correlation.COEFFICIENTS
+    ]
     if FEWEST <= top < stated.shape[2]:
         asked.append(("tau_b", top))
     for name, most in asked:
-        value = float(correlate_means(name, stated, most)[0])
+        value = float(rank_correlation.correlate_means(name, stated, most)[0])
         label = name if most is None else f"{name}@{most}"
         if not np.isfinite(value):
             yield LeaderboardCorrelation(label, None, None, "all systems are tied")
             continue
-        yield _measure(label, value, compute_correlation_interval(name, values, most) if values.shape[1] > 1 else None)
+        yield _measure(
+            label,
+            value,
+            rank_correlation.compute_correlation_interval(name, values, most) if values.shape[1] > 1 else None,
+        )
 
 
 def _measure(name: str, value: float, interval: Interval | None) -> LeaderboardCorrelation:
@@ -150,7 +150,7 @@ def _measure(name: str, value: float, interval: Interval | None) -> LeaderboardC
 
 
 def _correlate_within(values: Floats) -> tuple[LeaderboardCorrelation, int]:
-    found = list_topic_correlations(values)
+    found = rank_correlation.list_topic_correlations(values)
     found = found[np.isfinite(found)]
     if not len(found):
         return LeaderboardCorrelation("tau_b", None, None, "all systems are tied in each topic"), 0

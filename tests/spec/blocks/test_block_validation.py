@@ -306,7 +306,7 @@ class TestGates:
 
 def test_a_measure_without_its_cutoff_names_the_metric_of_answers_too() -> None:
     *_, message = told(check_blocks(SPEC.replace("[map]", "[map, f1]")))
-    assert message.endswith("needs a cutoff; write 'f1@10' for rankings, or for answers 'token_f1'")
+    assert message.endswith("needs a cutoff; write 'f1@10' for rankings, or for answers 'token_f1' or 'verified_f1'")
 
 
 def blocks_of(*metrics: str) -> list[dict[str, object]]:

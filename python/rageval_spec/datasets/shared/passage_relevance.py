@@ -13,8 +13,8 @@ from rageval_spec.data.evidence.passages import DEFAULT_SHARE, Chunk, Passage, P
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError
-from rageval_spec.generation.documents import read_documents
 from rageval_spec.libraries import pl
+from rageval_spec.plugin import InputFile
 from rageval_spec.reading.column_names import CHUNK
 from rageval_spec.reading.formats.json_files import text_of
 from rageval_spec.reading.formats.records import Records, qrels_table
@@ -128,6 +128,14 @@ def _read_passage(place: str, what: str, value: Mapping[str, Any]) -> Passage:
         raise DataError(f"{place}: {error}") from error
 
 
+def list_originals(path: Path) -> Sequence[InputFile]:
+    """The files of `documents`; the folder itself if it is missing or has none."""
+    from rageval_spec.generation.documents import list_files
+
+    found = [InputFile(file, ("documents",)) for file in list_files(path)]
+    return found or [InputFile(path, ("documents",), kind="folder")]
+
+
 @dataclass(frozen=True)
 class PassageSources:
     """The files that passages are looked up in.
@@ -172,6 +180,8 @@ class PassageSources:
     def _read_documents(self, wanted: set[str]) -> dict[str, str]:
         """The texts of documents by id: those of `documents`, or else whole documents of the corpus."""
         if self.documents is not None:
+            from rageval_spec.generation.documents import read_documents
+
             return {one.doc_id: one.text for one in read_documents(self.documents).documents}
         found: dict[str, str] = {}
         for records in () if self.read_corpus is None else self.read_corpus():

@@ -17,10 +17,9 @@ from rageval_spec.data.evidence.nuggets import NUGGETS
 from rageval_spec.data.evidence.passages import Passage, PassageRelevance
 from rageval_spec.data.tables import Collection
 from rageval_spec.dataclass import replace
-from rageval_spec.datasets.shared.passage_relevance import CoverageShare, PassageSources, read_relevant
+from rageval_spec.datasets.shared.passage_relevance import CoverageShare, PassageSources, list_originals, read_relevant
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.generation.documents import list_files
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.plugin.plugin import FileReading
@@ -345,11 +344,8 @@ class RowDataset(FileDataset[R]):
     @cached_property
     def _document_files(self) -> Sequence[InputFile]:
         """The files of `documents`; the folder if it is missing or has none."""
-        if (named := getattr(self.node, "documents", None)) is None:
-            return ()
-        path = self.context.resolve(named)
-        found = [InputFile(file, ("documents",)) for file in list_files(path)]
-        return found or [InputFile(path, ("documents",), kind="folder")]
+        named = getattr(self.node, "documents", None)
+        return () if named is None else list_originals(self.context.resolve(named))
 
     @property
     def parts(self) -> frozenset[str]:
