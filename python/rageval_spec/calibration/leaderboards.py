@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from rageval_spec.calibration.verdict_sentences import show_number
+from rageval_spec.calibration.measures import CalibrationMeasure, Name
+from rageval_spec.calibration.verdict_sentences import show_measure
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.dataclass import asdict, dataclass
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.drawing.view import Block, Heading, Line, Span, tabulate, write_text
 from rageval_spec.errors import UsageError
-from rageval_spec.libraries import Floats, np
+from rageval_spec.libraries import Floats, np, pl
 from rageval_spec.reading.leaderboards import Leaderboard
 from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters import rank_correlation
 from rageval_spec.wording import count_noun, format_number, list_choices, list_names
 
-TOP = 10
+_TOP = 10
 FEWEST = 3
 """The fewest systems for which a correlation says anything."""
 _SHOWN = 5
 _ROUNDING = 1e-9
-_WORDS: Mapping[rank_correlation.RankCorrelation, str] = {
+_WORDS: Mapping[Name, str] = {
     "tau": "Kendall's tau",
     "tau_b": "Kendall's tau-b (without ties)",
     "tau_ap": "tau_AP (the top counts more)",
     "tau_gap": "tau_GAP (large gaps count more)",
     "spearman": "Spearman's rank correlation",
     "pearson": "Pearson's correlation",
+    "tau_b@10": "tau-b of the 10 best systems",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderboardCorrelation:
-    """One coefficient, with its interval over topics. `reason` says why there is no value."""
-
-    name: str
-    value: float | None
-    interval: Interval | None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +51,36 @@ class LeaderboardAgreement:
     systems: tuple[tuple[str, float, float], ...]
     topics: int
     left_out: tuple[tuple[str, ...], int]
-    correlations: tuple[LeaderboardCorrelation, ...]
-    within: LeaderboardCorrelation | None
+    correlations: tuple[CalibrationMeasure, ...]
+    within: CalibrationMeasure | None
     within_topics: int = 0
 
 
+def take_values(name: str, evaluation: Evaluation) -> Leaderboard:
+    """The leaderboard of an evaluation; with several datasets, a topic is a query of one of them."""
+    scored = evaluation.values.filter(pl.col("value").is_not_null())
+    several = scored["dataset"].n_unique() > 1
+    values: dict[str, dict[str, dict[str, float]]] = {}
+    for dataset, system, metric, query, value in scored.select(
+        "dataset", "system", "metric", "query_id", "value"
+    ).iter_rows():
+        topic = f"{dataset}/{query}" if several else query
+        values.setdefault(metric, {}).setdefault(system, {})[topic] = value
+    return Leaderboard(name, values, {})
+
+
+Compared: TypeAlias = tuple[str, str, Sequence[LeaderboardAgreement]]
+"""The names of a true leaderboard and of a judge's, and how well they agree."""
+
+
 def compare_leaderboards(
-    truth: Leaderboard, judged: Leaderboard, measures: Sequence[str] = (), top: int = TOP
+    truth: Leaderboard, judged: Leaderboard, measures: Sequence[str] = ()
 ) -> list[LeaderboardAgreement]:
     """The agreement for each pair of measures; of measures with the same name, if both have some.
 
     Raises UsageError: no leaderboard has a measure of this name, or two leaderboards share fewer than three systems.
     """
-    return [_compare(truth, judged, *pair, top) for pair in _pair_measures(truth, judged, measures)]
+    return [_compare(truth, judged, *pair) for pair in _pair_measures(truth, judged, measures)]
 
 
 def _pair_measures(truth: Leaderboard, judged: Leaderboard, wanted: Sequence[str]) -> list[tuple[str, str]]:
@@ -84,7 +94,7 @@ def _pair_measures(truth: Leaderboard, judged: Leaderboard, wanted: Sequence[str
     return shared or [(first, second) for first in of_truth for second in of_judged]
 
 
-def _compare(truth: Leaderboard, judged: Leaderboard, first: str, second: str, top: int) -> LeaderboardAgreement:
+def _compare(truth: Leaderboard, judged: Leaderboard, first: str, second: str) -> LeaderboardAgreement:
     means = truth.rank(first), judged.rank(second)
     systems = [name for name in means[0] if name in means[1]]
     alone = tuple(name for name in dict.fromkeys((*means[0], *means[1])) if name not in systems)
@@ -93,14 +103,15 @@ def _compare(truth: Leaderboard, judged: Leaderboard, first: str, second: str, t
             f"{truth.name} and {judged.name} share {count_noun(len(systems), 'system')}; a rank correlation needs at "
             f"least {FEWEST}. {_show_names(truth.name, means[0])}; {_show_names(judged.name, means[1])}"
         )
-    topics, every = _share_topics(truth, judged, first, second, systems)
+    known = truth.values.get(first, {}), judged.values.get(second, {})
+    topics, every = _share_topics(known, systems)
     stated = np.array([[[one[name] for name in systems]] for one in means])
-    values = np.stack([_take(one, name, systems, topics) for one, name in ((truth, first), (judged, second))])
+    values = np.array([[[one[system][topic] for system in systems] for topic in topics] for one in known])
     ranked = sorted(((name, means[0][name], means[1][name]) for name in systems), key=lambda one: -one[1])
     within, count = _correlate_within(values) if topics else (None, 0)
     return LeaderboardAgreement(
         first, second, tuple(ranked), len(topics), (alone, every - len(topics)),
-        tuple(_correlate_all(stated, values, top)), within, count,
+        tuple(_correlate_all(stated, values)), within, count,
     )  # fmt: skip
 
 
@@ -108,70 +119,57 @@ def _show_names(leaderboard: str, systems: Mapping[str, float]) -> str:
     return f"{leaderboard} has {list_names([*systems][:_SHOWN])}{' and others' if len(systems) > _SHOWN else ''}"
 
 
-def _share_topics(
-    truth: Leaderboard, judged: Leaderboard, first: str, second: str, systems: Sequence[str]
-) -> tuple[list[str], int]:
+def _share_topics(known: Iterable[Mapping[str, Mapping[str, float]]], systems: Sequence[str]) -> tuple[list[str], int]:
     """The topics for which all systems have both values, and how many topics there are."""
-    known = [one.values.get(name, {}) for one, name in ((truth, first), (judged, second))]
     sets = [{*values.get(system, ())} for values in known for system in systems]
     return sorted(set.intersection(*sets)), len(set.union(*sets))
 
 
-def _take(one: Leaderboard, measure: str, systems: Sequence[str], topics: Sequence[str]) -> Floats:
-    values = one.values.get(measure, {})
-    return np.array([[values[system][topic] for system in systems] for topic in topics])
-
-
-def _correlate_all(stated: Floats, values: Floats, top: int) -> Iterator[LeaderboardCorrelation]:
+def _correlate_all(stated: Floats, values: Floats) -> Iterator[CalibrationMeasure]:
     """The coefficients of the stated means, (2, 1, systems), with intervals from the values, (2, topics, systems)."""
-    asked: list[tuple[rank_correlation.RankCorrelation, int | None]] = [
-        (name, None) for name in rank_correlation.COEFFICIENTS
-    ]
-    if FEWEST <= top < stated.shape[2]:
-        asked.append(("tau_b", top))
-    for name, most in asked:
-        value = float(rank_correlation.correlate_means(name, stated, most)[0])
-        label = name if most is None else f"{name}@{most}"
-        if not np.isfinite(value):
-            yield LeaderboardCorrelation(label, None, None, "all systems are tied")
-            continue
-        yield _measure(
-            label,
-            value,
-            rank_correlation.compute_correlation_interval(name, values, most) if values.shape[1] > 1 else None,
-        )
+    asked: list[tuple[Name, rank_correlation.RankCorrelation, int | None]]
+    asked = [(name, name, None) for name in rank_correlation.COEFFICIENTS]
+    if stated.shape[2] > _TOP:
+        asked.append(("tau_b@10", "tau_b", _TOP))
+    find_interval = rank_correlation.compute_intervals(values)
+    for label, name, top in asked:
+        value = float(rank_correlation.correlate_means(name, stated, top)[0])
+        if np.isfinite(value):
+            yield _measure(label, value, find_interval(name, top))
+        else:
+            yield CalibrationMeasure(label, None, None, "all systems are tied")
 
 
-def _measure(name: str, value: float, interval: Interval | None) -> LeaderboardCorrelation:
+def _measure(name: Name, value: float, interval: Interval | None) -> CalibrationMeasure:
     """A coefficient that all resamples share has no interval: that does not make it certain."""
     if interval is not None and interval.high - interval.low < _ROUNDING:
-        return LeaderboardCorrelation(name, value, None, "the same in all resamples")
-    return LeaderboardCorrelation(name, value, interval, None if interval else "no interval")
+        return CalibrationMeasure(name, value, None, "the same in all resamples")
+    return CalibrationMeasure(name, value, interval, None if interval else "no interval")
 
 
-def _correlate_within(values: Floats) -> tuple[LeaderboardCorrelation, int]:
+def _correlate_within(values: Floats) -> tuple[CalibrationMeasure, int]:
     found = rank_correlation.list_topic_correlations(values)
     found = found[np.isfinite(found)]
     if not len(found):
-        return LeaderboardCorrelation("tau_b", None, None, "all systems are tied in each topic"), 0
+        return CalibrationMeasure("tau_b", None, None, "all systems are tied in each topic"), 0
     interval = bootstrap_interval(lambda weights: weights @ found / weights.sum(axis=1), len(found))
     return _measure("tau_b", float(found.mean()), interval), len(found)
 
 
-def dump_agreements(found: Sequence[tuple[str, Mapping[str, Sequence[LeaderboardAgreement]]]]) -> bytes:
+def dump_agreements(found: Iterable[Compared]) -> bytes:
     """The agreements of each true leaderboard with a judge's, as JSON."""
     content: list[dict[str, Any]] = [
         {"truth": truth, "judge": judged, "agreements": [asdict(one) for one in agreements]}
-        for truth, judges in found
-        for judged, agreements in judges.items()
+        for truth, judged, agreements in found
     ]
     return f"{dump_visible(content)}\n".encode()
 
 
-def render_agreements(truth: str, found: Mapping[str, Sequence[LeaderboardAgreement]]) -> bytes:
-    """The agreements of each judge's leaderboard as text."""
-    return write_text(
-        block for name, agreements in found.items() for one in agreements for block in _describe(truth, name, one)
+def render_agreements(found: Iterable[Compared]) -> bytes:
+    """The same as text."""
+    return b"\n".join(
+        write_text(block for one in agreements for block in _describe(truth, judged, one))
+        for truth, judged, agreements in found
     )
 
 
@@ -186,17 +184,11 @@ def _describe(truth: str, judged: str, one: LeaderboardAgreement) -> Iterator[Bl
         yield Line(f"Intervals leave out {count_noun(topics_left, 'topic')} that some system lacks.")
     if not one.topics:
         yield Line("There are no intervals: they need a value of each topic, and there are only means.")
-    rows = [(_name(each.name), show_number(each.value, each.interval, each.reason)) for each in one.correlations]
+    rows = [(_WORDS[each.name], show_measure(each)) for each in one.correlations]
     if one.within is not None:
-        label = f"tau-b within a topic, mean of {one.within_topics}"
-        rows.append((label, show_number(one.within.value, one.within.interval, one.within.reason)))
+        rows.append((f"tau-b within a topic, mean of {one.within_topics}", show_measure(one.within)))
     yield tabulate(("over systems", "value, 95% interval"), rows, (1,), ())
     yield from _describe_moved(one)
-
-
-def _name(name: str) -> str:
-    base, _, top = name.partition("@")
-    return f"tau-b of the {top} best systems" if top else _WORDS[base]  # type: ignore[index]
 
 
 def _describe_moved(one: LeaderboardAgreement) -> Iterator[Block]:

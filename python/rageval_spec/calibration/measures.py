@@ -18,13 +18,14 @@ from rageval_spec.statistics.intervals import RESAMPLES, bootstrap_interval
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean, correct_mean, respect_bounds
 from rageval_spec.statistics.raters.discrimination import Decision, Discrimination
 from rageval_spec.statistics.raters.label_counts import Spread, estimate_spread
+from rageval_spec.statistics.raters.rank_correlation import RankCorrelation
 from rageval_spec.statistics.raters.reliability_curves import Loss
 from rageval_spec.statistics.regression import Association
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import Statistic
 
-Name = Association | Discrimination | Decision | Loss
+Name = Association | Discrimination | Decision | Loss | RankCorrelation | Literal["tau_b@10"]
 BETWEEN = 0.5
 """Labels above it are a yes, labels below it a no."""
 

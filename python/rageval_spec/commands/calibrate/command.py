@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.errors import PASSED
+
+if TYPE_CHECKING:
+    from rageval_spec.reading.leaderboards import Leaderboard
 
 _WITHOUT_SPEC = {"spec": None, "agreement": None, "against": "people", "control": "ltt"}
 _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", "confidence")
@@ -100,11 +104,9 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     rageval-spec calibrate --leaderboards people.tsv judge.tsv
     """
     if leaderboards := options.pop("leaderboards"):
-        from rageval_spec.commands.calibrate.leaderboards import calibrate_leaderboards
-
         if results is not None or labels:
             raise click.UsageError("--leaderboards compares two leaderboards; leave out RESULTS and --labels")
-        console.write(calibrate_leaderboards(leaderboards, options["metrics"], options["form"]))
+        console.write(_compare_leaderboards(leaderboards, options["metrics"], options["form"]))
         return PASSED
     from rageval_spec.commands.calibrate.judges_against_labels import Running
 
@@ -128,6 +130,26 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
 
     console.write(calibrate_judges(results, labels, running=running, **options))
     return PASSED
+
+
+def _compare_leaderboards(pairs: Iterable[tuple[str, str]], metrics: Sequence[str], form: str) -> bytes:
+    """The agreement of each pair (the truth, and a judge's), as text or JSON. Each is a file, a folder or results."""
+    from rageval_spec.calibration.leaderboards import compare_leaderboards, dump_agreements, render_agreements
+
+    opened = [(_open(first), _open(second)) for first, second in pairs]
+    found = [(one.name, other.name, compare_leaderboards(one, other, metrics)) for one, other in opened]
+    return dump_agreements(found) if form == "json" else render_agreements(found)
+
+
+def _open(name: str) -> Leaderboard:
+    from rageval_spec.calibration.leaderboards import take_values
+    from rageval_spec.commands.results_argument import is_results, open_results
+    from rageval_spec.reading.leaderboards import read_leaderboard
+
+    if Path(name).exists() and not is_results(name):
+        return read_leaderboard(Path(name))
+    opened = open_results(name)
+    return take_values(opened.name, opened.evaluation)
 
 
 def _require_spec(results: str | None) -> Path:

@@ -5,7 +5,7 @@ and the contexts to judge it by, gets all findings so far, and returns the measu
 passage by itself only where an earlier finding makes it worth its price.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rageval_spec.data.evidence.citations import Citation, Statement, list_statements
@@ -129,7 +129,7 @@ def _ask_about(sample: Sample, statements: Sequence[Statement], pair: Pair) -> S
 
 def list_cited(sample: Sample) -> list[Sample]:
     """The samples to ask about: each statement beside each passage that it cites."""
-    return [one for pairs in _pair_statements(sample) for one in pairs[1] or ()]
+    return [one for pairs in _pair_statements(sample) for one in pairs[1]]
 
 
 def join_statements(sample: Sample, kept: Sequence[Statement] | None = None) -> str:
@@ -137,13 +137,12 @@ def join_statements(sample: Sample, kept: Sequence[Statement] | None = None) -> 
     return "\n".join(one.text for one in (_list_statements(sample) if kept is None else kept))
 
 
-def _pair_statements(sample: Sample) -> list[tuple[Statement, list[Sample] | None]]:
-    """Each statement with the samples to ask about; None if it cites nothing, or something that is not there."""
+def _pair_statements(sample: Sample) -> list[tuple[Statement, list[Sample]]]:
+    """Each statement with the samples to ask about; none if it cites nothing, or something that is not there."""
     stated, found = _list_statements(sample), []
     for number, one in enumerate(stated):
-        places = list_places(one.citations) or None
-        pairs = [_ask_about(sample, stated, Pair(number, (place,))) for place in dict.fromkeys(places or ())]
-        found.append((one, pairs or None))
+        places = dict.fromkeys(list_places(one.citations) or ())
+        found.append((one, [_ask_about(sample, stated, Pair(number, (place,))) for place in places]))
     return found
 
 
@@ -153,7 +152,7 @@ def keep_supported(judge: Judge[Any], samples: Sequence[Sample]) -> tuple[list[S
     A sample fails if the judge fails, or leaves one of its statements undecided.
     """
     paired = [_pair_statements(sample) for sample in samples]
-    asked = [one for pairs in paired for _, each in pairs for one in each or ()]
+    asked = [one for pairs in paired for _, each in pairs for one in each]
     assessment = judge.assess(STATEMENT_IN_CITED, asked) if asked else Assessment(())
     told = iter(assessment.findings)
     kept: list[Sample | Failed] = []
@@ -166,19 +165,21 @@ def keep_supported(judge: Judge[Any], samples: Sequence[Sample]) -> tuple[list[S
 
 
 def _fail(findings: Sequence[Finding | Failed]) -> Failed | None:
-    undecided = (one for one in findings if isinstance(one, Finding) and one.score is None and not one.claimless)
-    open_one = next(undecided, None)
-    failed = judged_metrics.first_failure(findings)
-    return failed or (None if open_one is None else Failed(open_one.reason or answer_metrics.UNDECIDED))
+    reason = _find_undecided(findings)
+    return judged_metrics.first_failure(findings) or (None if reason is None else Failed(reason))
 
 
 def _find_failure(told: Mapping[Pair, Finding | Failed]) -> Measurement | None:
-    failed = judged_metrics.first_failure([*told.values()])
-    if failed is not None:
+    if (failed := judged_metrics.first_failure([*told.values()])) is not None:
         return judged_metrics.measure_failure(failed)
-    undecided = (one for one in told.values() if isinstance(one, Finding) and one.score is None and not one.claimless)
-    open_one = next(undecided, None)
-    return None if open_one is None else Measurement.unscorable(open_one.reason or answer_metrics.UNDECIDED)
+    reason = _find_undecided(told.values())
+    return None if reason is None else Measurement.unscorable(reason)
+
+
+def _find_undecided(findings: Iterable[Finding | Failed]) -> str | None:
+    """Why the judge left a statement undecided; None if it left none."""
+    undecided = (one for one in findings if isinstance(one, Finding) and one.score is None and not one.claimless)
+    return next((one.reason or answer_metrics.UNDECIDED for one in undecided), None)
 
 
 def weigh(finding: Finding) -> float:

@@ -64,23 +64,37 @@ def correlate_means(name: RankCorrelation, means: Floats, top: int | None = None
 def compute_correlation_interval(
     name: RankCorrelation, values: Floats, top: int | None = None, resamples: int = RESAMPLES
 ) -> Interval | None:
-    """The interval over topics; `values` has the shape (2, topics, systems).
+    """The interval over topics of one coefficient; see `compute_intervals`."""
+    return compute_intervals(values, resamples)(name, top)
 
-    None for fewer than two topics, or where the coefficient is undefined in more than a tenth of the resamples. With
-    fewer than four systems it is the bootstrap's alone: three say nothing of their spread.
+
+def compute_intervals(
+    values: Floats, resamples: int = RESAMPLES
+) -> Callable[[RankCorrelation, int | None], Interval | None]:
+    """A function that gives the interval over topics of a coefficient, of the best systems if it is told how many.
+
+    `values` has the shape (2, topics, systems). The interval is None for fewer than two topics, or where the
+    coefficient is undefined in more than a tenth of the resamples. With fewer than four systems it is the bootstrap's
+    alone: three say nothing of their spread. The true means are drawn once for all coefficients.
     """
+    drawn: list[Floats] = []
 
-    def statistic(weights: Floats) -> Floats:
-        totals = weights.sum(axis=1, keepdims=True)
-        means = np.stack([weights @ one / totals for one in values])
-        return correlate_means(name, np.round(means, _SAME), top)
+    def find(name: RankCorrelation, top: int | None) -> Interval | None:
+        def statistic(weights: Floats) -> Floats:
+            totals = weights.sum(axis=1, keepdims=True)
+            means = np.stack([weights @ one / totals for one in values])
+            return correlate_means(name, np.round(means, _SAME), top)
 
-    found = bootstrap_interval(statistic, values.shape[1], resamples=resamples)
-    if found is None or values.shape[2] < _FEWEST:
-        return found
-    drawn = correlate_means(name, draw_true_means(values), top)
-    low, high = np.nanquantile(drawn, [(1 - found.confidence) / 2, (1 + found.confidence) / 2])
-    return Interval(min(found.low, float(low)), max(found.high, float(high)), found.confidence, METHOD)
+        found = bootstrap_interval(statistic, values.shape[1], resamples=resamples) if values.shape[1] > 1 else None
+        if found is None or values.shape[2] < _FEWEST:
+            return found
+        if not drawn:
+            drawn.append(draw_true_means(values))
+        ends = [(1 - found.confidence) / 2, (1 + found.confidence) / 2]
+        low, high = np.nanquantile(correlate_means(name, drawn[0], top), ends)
+        return Interval(min(found.low, float(low)), max(found.high, float(high)), found.confidence, METHOD)
+
+    return find
 
 
 def draw_true_means(values: Floats, draws: int = 600, seed: int = 42) -> Floats:
