@@ -45,6 +45,30 @@ def test_metrics_that_say_the_same_share_a_note() -> None:
     assert told.count("the source says 1909") == 1
 
 
+def test_nuggets_are_listed_with_what_the_answer_has_of_them() -> None:
+    def rows(metric: str, *labels: str) -> dict[str, object]:
+        texts = [("Open all year", "vital"), ("120 m long", "vital"), ("Built by Ada", "okay")]
+        claims = [
+            {"text": text, "importance": importance, "assignment": label, "verdict": "supported", "score": 1.0}
+            for (text, importance), label in zip(texts, labels, strict=True)
+        ]
+        return value("q1", metric, 0.5, details={"claims": claims})
+
+    values = [
+        rows("nuggets", "support", "partial_support", "not_support"),
+        rows("other", "support", "support", "not_support"),
+    ]
+    sample = {**BRIDGE, "columns": '{"level": 3, "nuggets": ["Open all year"]}'}
+    lines = [
+        line.split()
+        for line in draw(draw_card(build_card(answered(values, [sample]), "golden", "v1", "q1"), [])).splitlines()
+    ]
+    assert ["Open", "all", "year", "vital", "✓", "yes"] in lines
+    assert ["120", "m", "long", "vital", "in", "part:", "nuggets;", "✓", "yes:", "other"] in lines
+    assert ["Built", "by", "Ada", "okay", "✗", "no"] in lines
+    assert ["columns", "level:", "3"] in lines  # the nuggets are not shown twice
+
+
 def test_a_cause_a_slice_and_columns_are_shown() -> None:
     told = draw(draw_card(card(cause="both", slices=["a", "b"], columns='{"level": 3}'), []))
     assert "cause       both\n" in told

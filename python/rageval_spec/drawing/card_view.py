@@ -26,6 +26,7 @@ MOST_MISSING = 5
 """Relevant documents outside the contexts that a card shows; `full` shows all of them."""
 _COLUMNS_SHOWN = 8
 _STYLES = {cards.CONTRADICTED: "bold red", cards.UNSUPPORTED: "bold yellow"}
+_HELD = {"support": "✓ yes", "partial_support": "in part", "not_support": "✗ no"}
 _STATUS_STYLES = {"failed": "bold red", "unfinished": "yellow"}
 
 
@@ -59,6 +60,8 @@ def _list_fields(card: cards.Card, *, full: bool) -> Iterator[tuple[str, Inline 
             "citations",
             tabulate(["citation", "context", "verdict"], [_list_cited(one, card) for one in card.citations]),
         )
+    if card.nuggets:
+        yield "nuggets", tabulate(["nugget", "", "in the answer"], [*map(_list_nugget, card.nuggets)])
     if card.steps:
         yield "steps", _stack([shorten(line, full=full)] for line in describe_steps(card.steps))
     yield from (("reference", _cut(text, full=full)) for text in card.references)
@@ -91,6 +94,17 @@ def _list_cited(one: cards.CitedDocument, card: cards.Card) -> list[Inline]:
         told.setdefault(verdict.replace("_", " "), []).append(metric)
     verdicts = "; ".join(f"{verdict}: {', '.join(metrics)}" for verdict, metrics in told.items())
     return [name(shorten(one.text)), Span(shorten(named), "yellow" if one.rank is None else ""), Span(verdicts, "dim")]
+
+
+def _list_nugget(one: cards.ShownNugget) -> list[Inline]:
+    """The fact, its importance, and whether the answer has it; by metric only where metrics differ."""
+    found = {
+        label: [name for name, said in one.assignments.items() if said == label] for label in one.assignments.values()
+    }
+    told = "; ".join(f"{_HELD[label]}: {', '.join(of)}" for label, of in found.items())
+    (label, *more) = found
+    style = {"support": "green", "partial_support": "yellow"}.get(label, "bold yellow")
+    return [shorten(one.text), Span(one.importance, "dim"), Span(told if more else _HELD[label], style)]
 
 
 def describe_steps(steps: Sequence[Step]) -> Iterator[str]:
