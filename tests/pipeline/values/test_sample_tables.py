@@ -33,6 +33,8 @@ from rageval_spec.pipeline.values.sample_tables import (
 )
 from rageval_spec.pipeline.values.step_inputs import Materials
 from rageval_spec.plugin import Answering
+from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
+from rageval_spec.recorded.cited_blocks import read_citations
 from rageval_spec.runner import Options, run
 from rageval_spec.spec import load
 from rageval_spec.store.store import MemoryStore
@@ -77,6 +79,32 @@ def test_answers_that_were_cut_off_are_counted() -> None:
     assert (note.code, note.count, note.level) == ("truncated_answers", 1, "warning")
     assert note.message == (
         "1 of 2 answers was cut off at the token limit; raise max_tokens where the system asks its model"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "first", "is_told"),
+    [
+        (("One [0]. Two [1].", "Three [1]."), None, True),
+        (("One [0]. Two [1].", "Three [1]."), 0, False),  # the system says so
+        (("One [0]. Two [1].", "Three [1]."), 1, False),
+        (("One [0]. Two [1].", "Three."), None, False),
+        (("One [2].", "Three [1]."), None, False),
+        (("One [0].", "Three [7]."), None, False),  # which names no context either way
+    ],
+)
+def test_answers_whose_numbers_may_begin_at_0_are_counted(
+    answers: Sequence[str], first: int | None, is_told: bool
+) -> None:
+    rows = [
+        (f"q{number}", AnswerRow(text, contexts=("x", "y"), citations=read_citations({}, text, ("x", "y"), None)))
+        for number, text in enumerate(answers, 1)
+    ]
+    notes = [*describe_answers(table_of(rows, first), collection()).remark()]
+    assert [(note.code, note.count, note.level) for note in notes] == is_told * [("citation_numbers", 1, "warning")]
+    assert not notes or notes[0].message == (
+        "1 answer cites number 0, but the numbers of 1 of 2 answers were counted from 1; if the system's numbers begin "
+        "at 0, write 'citations_from: 0' in it; else write 'citations_from: 1'"
     )
 
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data import tables
-from rageval_spec.data.evidence.citations import load_citations
+from rageval_spec.data.evidence.citations import find_first, load_citations
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
@@ -76,7 +76,8 @@ class Answered:
     """What a system answered, query by query, without the texts.
 
     Attributes:
-        table: `query_id, error, is_unfinished, is_truncated` in the order of the dataset; an answer has no error.
+        table: `query_id, error, is_unfinished, is_truncated, counts_from` in the order of the dataset; an answer has no
+            error, and `counts_from` is the number that its citations give the first context, as far as they show it.
         run: `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
     """
 
@@ -98,21 +99,30 @@ class Answered:
             message = f"{truncated} of {answers} {agree(truncated, 'was')} cut off at the token limit"
             hint = "raise max_tokens where the system asks its model"
             yield Note("truncated_answers", f"{message}; {hint}", count=truncated, level="warning")
+        from_zero, from_one = (answered.filter(counts_from=number).height for number in (0, 1))
+        if from_zero and from_one:
+            cite = f"{count_noun(from_zero, 'answer')} {agree(from_zero, 'cites')} number 0"
+            message = f"{cite}, but the numbers of {from_one} of {answered.height} answers were counted from 1"
+            hint = "if the system's numbers begin at 0, write 'citations_from: 0' in it; else write 'citations_from: 1'"
+            yield Note("citation_numbers", f"{message}; {hint}", count=from_one, level="warning")
 
 
 def describe_answers(answers: AnyTable, asked: Collection) -> Answered:
     """What a system's answers to the queries of a dataset amount to; a query without an answer gets an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
-    flags = [name for name in (tables.UNFINISHED, tables.TRUNCATED) if name in answers.columns]
+    flags = [name for name in (tables.UNFINISHED, tables.TRUNCATED, tables.CITATIONS) if name in answers.columns]
     told = answers.select("query_id", "error", *flags).with_columns(is_answered=True)
     joined = tables.join_queries(asked.queries.select("query_id"), told)
     error = pl.when("is_answered").then("error").otherwise(pl.lit(NOT_ANSWERED))
     absent = [pl.lit(False).alias(name) for name in (tables.UNFINISHED, tables.TRUNCATED) if name not in flags]
+    cited = joined[tables.CITATIONS] if tables.CITATIONS in flags else ()
+    firsts = pl.Series([find_first(load_citations(text) or ()) for text in cited], dtype=pl.Int64)
     table = joined.with_columns(error.alias("error"), *absent).select(
         "query_id",
         "error",
         is_unfinished=pl.col(tables.UNFINISHED).fill_null(False) & pl.col("error").is_not_null(),
         is_truncated=pl.col(tables.TRUNCATED).fill_null(False),
+        counts_from=firsts if len(firsts) else pl.lit(None),
     )
     return Answered(table, _rank_answer_contexts(answers, asked.queries))
 
