@@ -27,8 +27,8 @@ _NAMES = (
     *("document", "url", "uri", "source", "document_id", "doc_id", "docid", "id", "file_id", "filename"),
     *("document_title", "document_name", "title"),
 )
-_IN_DOCUMENT = {"document_char", "document_page", "document_chunk", "search_result_location"}
-"""Keys that say that offsets are of the document."""
+_OF_CONVERSE = {"source_content", "document_char", "document_page", "document_chunk", "search_result_location"}
+"""Keys of what Bedrock's Converse cites."""
 
 
 class _Item(NamedTuple):
@@ -124,9 +124,8 @@ def _list(found: Any) -> Sequence[Any]:
 
 def _open(found: Any) -> dict[str, Any]:
     """An object with its names in snake case; empty for anything else."""
-    return (
-        {_HUMP.sub("_", str(key)).lower(): value for key, value in found.items()} if isinstance(found, Mapping) else {}
-    )
+    held = found.items() if isinstance(found, Mapping) else ()
+    return {_HUMP.sub("_", str(key)).lower(): value for key, value in held}
 
 
 def _list_texts(holder: Mapping[str, Any]) -> list[str]:
@@ -148,15 +147,13 @@ def _read_item(raw: Any) -> Iterator[_Item]:
     flat: dict[str, Any] = {}
     for level in _list_levels(raw):
         flat = {**level, **flat}
-    if flat.keys() & _IN_DOCUMENT:
+    if flat.keys() & _OF_CONVERSE:  # then offsets are of the document
         flat = {**flat, "start": None, "end": None}
     start, end = (_number(flat, f"{side}_index", side) for side in _SIDES)
     if start is None and "document_index" not in flat and (place := _number(flat, "index")) is not None:
         start = end = place
     several = next((flat[key] for key in ("document_ids", "sources", "retrieved_references") if key in flat), None)
-    is_cited = flat.keys() & {"cited_text", "source_content", *_IN_DOCUMENT} or str(flat.get("type")).endswith(
-        "_location"
-    )
+    is_cited = str(flat.get("type")).endswith("_location") or flat.keys() & {"cited_text", *_OF_CONVERSE}
     if start is None and not is_cited and not isinstance(several, list):
         return
     marker, said, index = flat.get("marker"), flat.get("text"), _number(flat, "document_index", "search_result_index")
@@ -204,10 +201,9 @@ def _shift(item: _Item, answer: str, start: int, end: int) -> _Item:
     first, last = (None if at is None else min(start + at, end) for at in (item.start, item.end))
     if first is None or last is None:
         return item._replace(start=None, end=None)
-    places = [one.start() for one in re.finditer(re.escape(item.said), answer[:end])] if item.said else []
-    if item.said and (places := [place for place in places if place >= start]):
-        _, first = min((abs(place - first), place) for place in places)
-        last = first + len(item.said)
+    said = re.compile(re.escape(item.said)).finditer(answer, start, end) if item.said else ()
+    if found := min(said, key=lambda one: abs(one.start() - first), default=None):
+        first, last = found.span()
     is_marker = item.marker is None and first < last and _MARKS.fullmatch(answer, first, last)
     return item._replace(start=first, end=last, marker=(first, last) if is_marker else item.marker)
 
