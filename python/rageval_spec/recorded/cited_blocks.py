@@ -235,8 +235,7 @@ def unfold_sentences(record: Any) -> Any:
     keys = [key for key in _SENTENCES if _are_sentences(record.get(key))] if isinstance(record, Mapping) else []
     if not keys:
         return record
-    key = keys[0]
-    references = record.get("references")
+    key, references = keys[0], record.get("references")
     listed = [str(one) for one in references] if isinstance(references, list) else None
     text, cited = "", []
     for sentence in record[key]:
@@ -251,27 +250,22 @@ def unfold_sentences(record: Any) -> Any:
 
 
 def _are_sentences(found: Any) -> bool:
-    return (
-        isinstance(found, list)
-        and bool(found)
-        and all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in found)
-        and any("citations" in one for one in found)
-        and not any("type" in one for one in found)  # blocks of a message
-    )
+    """Whether a value is such a list, and not the blocks of a message, which have types."""
+    if not isinstance(found, list) or not all(isinstance(_open(one).get("text"), str) for one in found):
+        return False
+    return any("citations" in one for one in found) and not any("type" in one for one in found)
 
 
 def _list_names(found: Any, listed: Sequence[str] | None) -> Iterator[tuple[str, float | None]]:
     """The documents that a sentence cites, with the confidence where it is known."""
     if isinstance(found, Mapping):
-        for name, confidence in found.items():
-            is_number = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
-            yield str(name), float(confidence) if is_number else None
-    for one in found if isinstance(found, list) else ():
+        found = [{"id": str(name), "confidence": confidence} for name, confidence in found.items()]
+    for one in _list(found):
         if isinstance(one, int) and listed is not None:
             yield (listed[one] if 0 <= one < len(listed) else str(one)), None
-        elif isinstance(one, Mapping):
-            names = _names(one)
-            if names:
-                yield names[0], one.get("confidence")
-        elif isinstance(one, (str, int)):
-            yield str(one), None
+            continue
+        names = _names(one) if isinstance(one, Mapping) else (str(one),) if isinstance(one, (str, int)) else ()
+        confidence = one.get("confidence") if isinstance(one, Mapping) else None
+        if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
+            confidence = None
+        yield from ((name, confidence) for name in names[:1])
