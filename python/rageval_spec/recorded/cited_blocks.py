@@ -235,7 +235,8 @@ def unfold_sentences(record: Any) -> Any:
     keys = [key for key in _SENTENCES if _are_sentences(record.get(key))] if isinstance(record, Mapping) else []
     if not keys:
         return record
-    key, references = keys[0], record.get("references")
+    key = keys[0]
+    references = record.get("references")
     listed = [str(one) for one in references] if isinstance(references, list) else None
     text, cited = "", []
     for sentence in record[key]:
@@ -250,10 +251,13 @@ def unfold_sentences(record: Any) -> Any:
 
 
 def _are_sentences(found: Any) -> bool:
-    """Whether a value is such a list, and not the blocks of a message, which have types."""
-    if not isinstance(found, list) or not all(isinstance(_open(one).get("text"), str) for one in found):
-        return False
-    return any("citations" in one for one in found) and not any("type" in one for one in found)
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in found)
+        and any("citations" in one for one in found)
+        and not any("type" in one for one in found)  # blocks of a message
+    )
 
 
 def _list_names(found: Any, listed: Sequence[str] | None) -> Iterator[tuple[str, float | None]]:
