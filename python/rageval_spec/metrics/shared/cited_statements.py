@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rageval_spec.data.evidence.citations import Citation, Statement, list_statements
-from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.outcomes import AnyNote
 from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import replace
@@ -217,16 +217,12 @@ def describe_claim(
     shown = next(iter(weak or claims), None)
     places = {one.context for one in statement.citations}
     is_denied = any(one.verdict == "contradicted" for one in weak)
-    told = {
-        "text": statement.text,
-        "verdict": "supported" if weight == FULL else "contradicted" if is_denied else "not_enough_info",
-        "score": weight,
-        "start": statement.start,
-        "end": statement.end,
-        "source": (citation or next(iter(statement.citations))).context if citation or len(places) == 1 else None,
-        "evidence": None if shown is None else shown.evidence,
-        "reason": reason or (shown.reason if shown is not None else finding.reason if finding is not None else None),
-        "citation": None if citation is None else citation.document,
-        "marker": None if citation is None or citation.marker is None else list(citation.marker),
-    }
-    return {key: value for key, value in told.items() if value is not None}
+    verdict: Verdict = "supported" if weight == FULL else "contradicted" if is_denied else "not_enough_info"
+    source = citation.context if citation else places.pop() if len(places) == 1 else None
+    said = shown or finding
+    reason, evidence = reason or (None if said is None else said.reason), None if shown is None else shown.evidence
+    one = Claim(statement.text, weight, verdict, statement.start, statement.end, source, evidence, reason)
+    (told,) = judged_metrics.describe_claims([one])
+    if citation is not None:
+        told |= {"citation": citation.document} | ({"marker": [*citation.marker]} if citation.marker else {})
+    return told
