@@ -170,7 +170,12 @@ def test_bedrock_converse() -> None:
 
 
 def test_documents_beside_an_answer_are_no_citations() -> None:
-    content = {"answer": "It is so.", "citations": [{"id": "a", "text": "A passage.", "url": "https://a.org"}]}
+    content: dict[str, Any] = {
+        "answer": "It is so.",
+        "citations": [{"id": "a", "text": "A passage.", "url": "https://a.org"}],
+    }
+    assert cited(content, "It is so.", ["a"]) == []
+    content["citations"] = [{"text": "A passage.", "metadata": {"start": 0, "end": 9, "source": "a"}}]
     assert cited(content, "It is so.", ["a"]) == []
 
 

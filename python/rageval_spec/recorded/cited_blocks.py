@@ -8,7 +8,7 @@ it is known, `confidence` and `marker`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -29,6 +29,11 @@ _NAMES = (
 )
 _OF_CONVERSE = {"source_content", "document_char", "document_page", "document_chunk", "search_result_location"}
 """Keys of what Bedrock's Converse cites."""
+_HOLDERS = {
+    *("url_citation", "file_citation", "document", "file_path", "location", *_OF_CONVERSE),
+    *("generated_response_part", "text_response_part", "span"),
+}
+"""Keys of objects that hold parts of a citation. Others, such as metadata, can have offsets of the document."""
 
 
 class _Item(NamedTuple):
@@ -145,7 +150,7 @@ def _list_texts(holder: Mapping[str, Any]) -> list[str]:
 def _read_item(raw: Any) -> Iterator[_Item]:
     """A citation for each document that an item of a list names. A document of the context is no citation."""
     flat: dict[str, Any] = {}
-    for level in _list_levels(raw):
+    for level in _list_levels(raw, _HOLDERS):
         flat = {**level, **flat}
     if flat.keys() & _OF_CONVERSE:  # then offsets are of the document
         flat = {**flat, "start": None, "end": None}
@@ -171,12 +176,13 @@ def _read_item(raw: Any) -> Iterator[_Item]:
             yield _Item(start, end, names, index, quote, **placed)
 
 
-def _list_levels(item: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """An object, and those that it holds."""
+def _list_levels(item: Any, within: Collection[str] | None = None, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """An object, and those that it holds under some names, or under any."""
     if opened := _open(item):
         yield opened
-        for inner in opened.values() if depth < _DEEPEST_ITEM else ():
-            yield from _list_levels(inner, depth + 1)
+        for key, inner in opened.items() if depth < _DEEPEST_ITEM else ():
+            if within is None or key in within:
+                yield from _list_levels(inner, within, depth + 1)
 
 
 def _names(source: Any) -> tuple[str, ...]:
