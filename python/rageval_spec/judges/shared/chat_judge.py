@@ -218,7 +218,7 @@ class PiecewiseJudge(ChatJudge[PN]):
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         asked = [sample for sample in samples if self._settle(criterion, sample) is None]
         matters = (matter for sample in asked for matter in self._list_matters(criterion, sample))
-        return self.estimate_questions([self.put(matter) for matter in matters], prompts.OUTPUT_TOKENS)
+        return self.estimate_questions((self.put(matter) for matter in matters), prompts.OUTPUT_TOKENS)
 
     def _settle(self, criterion: Criterion, sample: Sample) -> Finding | Failed | None:
         return self.find_excess(criterion, sample) or prompts.settle(criterion, sample)
