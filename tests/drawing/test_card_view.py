@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from rageval_spec.data.tables import SampleColumn
+from rageval_spec.data.traces import Step, describe_steps
 from rageval_spec.drawing import card_view, cards
 from rageval_spec.drawing.card_view import draw_card, draw_entry, format_change, shorten
 from rageval_spec.drawing.cards import Card, Missing, build_card
@@ -161,3 +162,16 @@ def test_a_labelled_column_without_a_place_of_its_own_is_in_the_heading(monkeypa
         monkeypatch.setattr(module, "SAMPLE_COLUMNS", (column,))
     assert "q1 · trace: abc" in draw(draw_card(card(trace="abc"), []))
     assert card().others == {}
+
+
+def test_steps_say_which_calls_were_expected_and_what_is_missing() -> None:
+    steps = (Step("tool", "search", '{"q": 1}', "found"), Step("model", "thought"), Step("tool", "mail"))
+    states = (("search", 1, "matched"), ("mail", 3, "extra"), ("refund", None, "missing"))
+    calls = [{"metric": "m", "name": name, "arguments": None, "step": n, "state": state} for name, n, state in states]
+    other = [{**calls[0], "metric": "second", "state": "extra"}]
+    assert [*describe_steps(steps, [*calls, *other])] == [
+        '1 ✓ tool search({"q": 1}) → found',
+        "2 model thought",
+        "3 extra tool mail",
+        "– missing refund",
+    ]

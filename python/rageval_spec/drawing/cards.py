@@ -248,6 +248,16 @@ def find_nuggets(values: Iterable[Mapping[str, Any]]) -> Iterator[ShownNugget]:
     yield from (ShownNugget(text, importance, of) for (text, importance), of in told.items())
 
 
+def find_calls(values: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The calls of tools that metrics compared with the expected ones: `metric, name, arguments, step, state`."""
+    for row in values:
+        details = json.loads(row.get("details") or "null")
+        calls = details.get("calls") if isinstance(details, dict) else None
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict) and {"name", "arguments", "step", "state"} <= call.keys():
+                yield {"metric": row["metric"], **call}
+
+
 Key: TypeAlias = tuple[str, str, str]
 """Dataset, system and query id."""
 _Row: TypeAlias = Mapping[str, Any]
@@ -351,6 +361,7 @@ class Card:
         cause_reason: the values that decided the cause, in words; None without a cause.
         history: the turns of the conversation before the question, oldest first.
         steps: what an agent did for the answer, in order.
+        calls: the calls of tools that a metric expected or found, as `find_calls` lists them.
         seconds, input_tokens, output_tokens, cost: what the answer took; None if unknown. The cost is in US dollars.
         truncated: whether the model stopped at its token limit; None if that is unknown.
         citations: what the answer cites, in order.
@@ -380,6 +391,7 @@ class Card:
     cost: float | None = None
     history: tuple[Turn, ...] = ()
     steps: tuple[Step, ...] = ()
+    calls: tuple[Mapping[str, Any], ...] = ()
     truncated: bool | None = None
     citations: tuple[CitedDocument, ...] = ()
     nuggets: tuple[ShownNugget, ...] = ()
@@ -494,6 +506,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         cause_reason=reason,
         history=turns[:-1],
         steps=load_steps(sample.get("steps")),
+        calls=tuple(find_calls(valued)),
         **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost", TRUNCATED)},
         others={one.name: sample[one.name] for one in SAMPLE_COLUMNS if one.label and sample.get(one.name) is not None},
     )

@@ -231,18 +231,23 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
     )
 
 
-def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...]:
-    """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there."""
+def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...] | None:
+    """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there.
+
+    () if a list without steps, or a conversation that ends with an answer, says that it did nothing; else None.
+    """
+    known = None
     for name in names["steps"]:
         try:
-            if not answers_and_steps.is_missing(value := reader.row.get(name)) and (
-                steps := answers_and_steps.read_steps(value, f"'{name}'")
-            ):
-                return steps
+            if not answers_and_steps.is_missing(value := reader.row.get(name)):
+                if steps := answers_and_steps.read_steps(value, f"'{name}'"):
+                    return steps
+                turns = read_turns(value)
+                known = () if turns is None or find_last_answer(turns) is not None else known
         except answers_and_steps.UnusableReplyError as error:
             if name not in _STEPS:
                 raise DataError(f"{reader.place}: {error}") from error
-    return ()
+    return known
 
 
 def _read_link(found: Any) -> str | None:

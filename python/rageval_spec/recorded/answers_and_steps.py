@@ -397,10 +397,10 @@ def read_steps(value: Any, what: str = "steps") -> tuple[Step, ...]:
     return tuple(_join_observations([_read_step(item, f"{what}[{place}]") for place, item in enumerate(value)]))
 
 
-def dump_steps(steps: Sequence[Step]) -> str | None:
-    """The steps as JSON text, which `load_steps` reads; None if there are none."""
-    rows = [step.to_row() for step in steps]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"), default=str) if rows else None
+def dump_steps(steps: Sequence[Step] | None) -> str | None:
+    """The steps as JSON text, which `load_steps` reads; None if they are not known."""
+    rows = None if steps is None else [step.to_row() for step in steps]
+    return None if rows is None else json.dumps(rows, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def load_steps(text: str | None) -> tuple[Step, ...]:

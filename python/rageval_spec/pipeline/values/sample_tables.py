@@ -26,6 +26,7 @@ from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
 from rageval_spec.pipeline.values.passage_judgements import judge_contexts, judge_run
+from rageval_spec.recorded.answers_and_steps import load_steps
 from rageval_spec.store.stored_tables import AnyTable, StoredTable
 from rageval_spec.wording import agree, count_noun
 
@@ -167,6 +168,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         columns=None if columns is None else _Columns(columns, row["query_id"]),
         answer_columns=json.loads(row.get(tables.ANSWER_COLUMNS) or "null"),
         citations=load_citations(row.get(tables.CITATIONS)),
+        steps=None if row.get(tables.STEPS) is None else load_steps(row[tables.STEPS]),
     )
 
 
