@@ -33,7 +33,7 @@ from rageval_spec.pipeline.planning import spec_plugins
 from rageval_spec.pipeline.planning.default_model import ChosenModel, choose_default_model
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
-from rageval_spec.pipeline.planning.question_selection import narrow_datasets
+from rageval_spec.pipeline.planning.question_selection import narrow_datasets, repeat_questions
 from rageval_spec.pipeline.planning.question_shards import share_limits
 from rageval_spec.pipeline.planning.resource_needs import ResourceNeeds, estimate_needs, may_be_tight
 from rageval_spec.pipeline.planning.spec_selection import select
@@ -507,7 +507,8 @@ def _expect(
 ) -> ExpectedCalls:
     from rageval_spec.pipeline.cost_estimate import expect
 
-    expected = replace(expect(parts, limit, others=others), limits=spec.limits.call_limits)
+    repeat = partial(repeat_questions, repeat=spec.repeat)
+    expected = replace(expect(parts, limit, repeat, others=others), limits=spec.limits.call_limits)
     if spec.stopping is None:
         return expected
     stopper = Stopper(spec, parts, {})

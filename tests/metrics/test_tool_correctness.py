@@ -55,7 +55,8 @@ def compare(expected: Any, steps: tuple[Step, ...], column: str = "expected_tool
 )
 def test_hand_worked(expected: Any, made: tuple[Step, ...], keys: dict[str, Any], value: float) -> None:
     measured = compare(expected, made, **keys)
-    assert (measured.status, measured.value) == ("scored", pytest.approx(value))
+    assert measured.status == "scored"
+    assert measured.value == pytest.approx(value)
 
 
 def test_what_a_greedy_pairing_would_miss() -> None:
@@ -68,8 +69,9 @@ def test_the_worked_examples_of_others() -> None:
     # RAGAS's documentation of tool call F1: 2 of 3 calls are right, none is missing.
     reference = [{"name": "weather_check", "args": {"location": "New York"}},
                  {"name": "temperature_conversion", "args": {"temperature_fahrenheit": 75}}]  # fmt: skip
-    made = calls(("weather_check", {"location": "New York"}), ("temperature_conversion", {"temperature_fahrenheit": 75}),
-                 ("air_quality", {"location": "New York"}))  # fmt: skip
+    place = {"location": "New York"}
+    conversion = ("temperature_conversion", {"temperature_fahrenheit": 75})
+    made = calls(("weather_check", place), conversion, ("air_quality", place))
     assert compare(reference, made, column="reference_tool_calls").value == pytest.approx(0.8)
     # DeepEval's documentation of tool correctness: an extra tool does not count.
     assert compare(["WebSearch"], calls("WebSearch", "ToolQuery"), extra="ignore").value == 1.0

@@ -21,24 +21,21 @@ class ToolCorrectnessNode(MetricNode):
     column: str | None = Field(
         default=None,
         min_length=1,
-        description="The column of the questions with the calls that are expected: a list of names, or of objects with "
-        "`name` and `arguments`. Default: `expected_tools`, `reference_tool_calls` or `expected_calls`.",
+        description="The column of the questions with the expected calls: names, or objects with `name` and "
+        "`arguments`. Default: `expected_tools`, `reference_tool_calls` or `expected_calls`.",
     )
     order: Literal["ignore", "strict"] = Field(
-        default="ignore",
-        description="strict: only calls in the expected order match; other calls may come between them.",
+        default="ignore", description="strict: only calls in the expected order match; others may come between them."
     )
     arguments: Literal["exact", "subset", "ignore"] = Field(
         default="exact",
         description="exact: a call has the expected arguments and no others; subset: it may have others; ignore: names "
-        "are enough. They always are for an expected call without arguments.",
+        "are enough, as they always are for an expected call without arguments.",
     )
     extra: Literal["count", "ignore"] = Field(
-        default="count",
-        description="count: a call that was not expected lowers the value (F1); ignore: the value is the share of "
-        "expected calls that were made.",
+        default="count", description="ignore: the value is the share of expected calls that were made, not F1."
     )
-    ignore: tuple[str, ...] = Field(default=(), description="The names of tools whose calls count as never made.")
+    ignore: tuple[str, ...] = Field(default=(), description="The names of tools whose calls do not count.")
 
 
 class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
@@ -49,20 +46,18 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
     info = MetricInfo(
         summary="Whether an agent called the tools that it should have called, with the right arguments.",
         formula="tool_correctness = 2 m / (expected calls + calls made), 1 if both are 0; extra=ignore: m / expected "
-        "calls; m = the largest number of expected calls that can each be paired with a call of its own; order=strict: "
-        "without crossing pairs, the longest common subsequence",
+        "calls; m = the most expected calls that can each be paired with a call of its own; order=strict: the longest "
+        "common subsequence",
         edge_cases=(
-            "no steps recorded: no value; steps recorded as an empty list: no call was made",
-            "question without expected calls: no value, unless its column holds an empty list: then 1 without calls, "
-            "0 with any; extra=ignore: no value",
-            "argument values: equal as JSON, so that 1 is 1.0 and is not true",
-            "steps that do not record the arguments of a tool for which some are expected: no value",
-            "call that failed: counts as made",
+            "no steps recorded: no value; an empty list of steps: no call was made",
+            "question without expected calls: no value; with an empty list of them: 1 without calls, else 0; "
+            "extra=ignore: no value",
+            "arguments: equal as JSON, so that 1 is 1.0 and is not true; not recorded by the steps: no value",
             "call with one wrong argument: does not match; RAGAS's accuracy and DeepEval give it a share",
+            "call that failed: counts as made",
         ),
-        source="RAGAS documentation, tool call F1 (there over distinct calls; here a call made twice counts twice) and "
-        "tool call accuracy; DeepEval documentation, tool correctness (extra=ignore)",
-        aliases=("tool_call_f1",),
+        source="RAGAS documentation, tool call F1 (there over distinct calls) and tool call accuracy; DeepEval "
+        "documentation, tool correctness (extra=ignore)",
     )
 
     def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
@@ -73,7 +68,7 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
 
     def _measure(self, sample: Sample) -> Measurement:
         columns, names = sample.columns or {}, (self.node.column,) if self.node.column else _COLUMNS
-        name = next((one for one in names if one in columns and columns[one] not in (None, "")), None)
+        name = next((one for one in names if columns.get(one) not in (None, "")), None)
         if name is None:
             return Measurement.unscorable(f"the query has no expected calls ('{names[0]}')")
         try:
@@ -84,20 +79,16 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
             return Measurement.unscorable("no call is expected, and extra calls are ignored")
         numbered = enumerate(sample.steps or (), 1)
         made = {n: one for n, one in numbered if one.kind in _CALLS and one.name and one.name not in self.node.ignore}
-        places = [*made]
-        can = [[place for place, one in enumerate(made.values()) if self._matches(want, one)] for want in expected]
+        can = [[number for number, one in made.items() if self._matches(want, one)] for want in expected]
         pairs = (_pair_in_order if self.node.order == "strict" else _pair)(can)
         missing = [want for place, want in enumerate(expected) if place not in pairs]
-        extra = [one for place, one in enumerate(made.values()) if place not in pairs.values()]
+        extra = [one for number, one in made.items() if number not in pairs.values()]
         unread = {one.name for one in extra if one.input is None and self.node.arguments != "ignore"}
         if lacking := next((one.name for one in missing if one.input is not None and one.name in unread), None):
-            return Measurement.unscorable(
-                f"the steps do not record the arguments of '{lacking}'; write 'arguments: ignore'"
-            )
-        matched = [places[place] for place in pairs.values()]
-        told: list[tuple[Step, int | None, str]]
-        told = [(one, number, "matched" if number in matched else "extra") for number, one in made.items()]
-        told += [(one, None, "missing") for one in missing]
+            hint = "write 'arguments: ignore'"
+            return Measurement.unscorable(f"the steps do not record the arguments of '{lacking}'; {hint}")
+        told: list[tuple[Step, int | None, str]] = [(one, None, "missing") for one in missing]
+        told += [(one, n, "matched" if n in pairs.values() else "extra") for n, one in made.items()]
         calls = [{"name": one.name, "arguments": one.input, "step": n, "state": state} for one, n, state in told]
         total = len(expected) if self.node.extra == "ignore" else (len(expected) + len(made)) / 2
         value = len(pairs) / total if total else 1.0
@@ -116,10 +107,7 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
 
 def _read_expected(value: Any) -> tuple[Step, ...]:
     """The expected calls. Raises ValueError: the value holds something else."""
-    try:
-        items = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        items = None
+    items = _read(value) if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
         raise ValueError('must hold a list of calls, such as ["search"] or [{"name": "search", "arguments": {}}]')
     steps = read_steps([{"name": one} if isinstance(one, str) else one for one in items], "holds a wrong call: ")
@@ -129,7 +117,7 @@ def _read_expected(value: Any) -> tuple[Step, ...]:
 
 
 def _read(text: str) -> Any:
-    """Arguments in JSON types; text that is no JSON is itself."""
+    """A value in JSON types; text that is no JSON is itself."""
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     return text
@@ -147,17 +135,17 @@ def _pair(can: Sequence[Sequence[int]]) -> dict[int, int]:
     taken: dict[int, int] = {}
 
     def find(want: int, tried: set[int]) -> bool:
-        for place in can[want]:
-            if place not in tried:
-                tried.add(place)
-                if place not in taken or find(taken[place], tried):
-                    taken[place] = want
+        for number in can[want]:
+            if number not in tried:
+                tried.add(number)
+                if number not in taken or find(taken[number], tried):
+                    taken[number] = want
                     return True
         return False
 
     for want in range(len(can)):
         find(want, set())
-    return {want: place for place, want in taken.items()}
+    return {want: number for number, want in taken.items()}
 
 
 def _pair_in_order(can: Sequence[Sequence[int]]) -> dict[int, int]:
@@ -172,15 +160,13 @@ def _pair_in_order(can: Sequence[Sequence[int]]) -> dict[int, int]:
 
 def _explain(expected: int, missing: Sequence[Step], extra: Sequence[Step]) -> str | None:
     """`1 of 2 expected calls made; missing: refund; extra: search`; None if all is as expected."""
-    made, names = expected - len(missing), [dict.fromkeys(one.name for one in of) for of in (missing, extra)]
+    names = [dict.fromkeys(one.name for one in of) for of in (missing, extra)]
     both = [name for name in names[0] if name in names[1]]
-    found = {
-        what: [name for name in of if name not in both] for what, of in zip(("missing", "extra"), names, strict=True)
-    }
-    found["with other arguments or out of order"] = both
-    named = [f"{what}: {list_names(of)}" for what, of in found.items() if of]
-    told = f"{made} of {count_noun(expected, 'expected call')} made" if expected else "no call is expected"
-    return "; ".join([told, *named]) if named else None
+    parts = [*zip(("missing", "extra"), names, strict=True), ("with other arguments or out of order", both)]
+    found = [(what, [name for name in of if of is both or name not in both]) for what, of in parts]
+    named = [f"{what}: {list_names(of)}" for what, of in found if of]
+    made = f"{expected - len(missing)} of {count_noun(expected, 'expected call')} made"
+    return "; ".join([made if expected else "no call is expected", *named]) if named else None
 
 
 PLUGIN = ToolCorrectness

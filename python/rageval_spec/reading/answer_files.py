@@ -232,10 +232,7 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
 
 
 def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...] | None:
-    """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there.
-
-    () if a list without steps, or a conversation that ends with an answer, says that it did nothing; else None.
-    """
+    """What an agent did, in the column that the spec names or under a usual name; () if it says that it did nothing."""
     known = None
     for name in names["steps"]:
         try:
@@ -339,6 +336,23 @@ class _Reader:
 def _is_list_of_numbers(value: Any) -> bool:
     """Whether a value can be the scores of contexts: `scores` may also be an object, or a list of named scores."""
     return isinstance(value, list) and not any(isinstance(one, (Mapping, list)) for one in value)
+
+
+def number_repeats(answers: Iterable[FileAnswer], repeat: int) -> Iterator[FileAnswer]:
+    """The answers with the ids of repeats: the second one of `q1` is that of `q1#2`.
+
+    Raises DataError: a row has no id, or a question has more answers than repeats; with `file:line`.
+    """
+    counts: Counter[str] = Counter()
+    for one in answers:
+        if one.query_id is None:
+            raise DataError(f"{one.place}: 'repeat' needs the id of each answer's question; add a column 'query_id'")
+        counts[one.query_id] += 1
+        if counts[one.query_id] > repeat:
+            raise DataError(
+                f"{one.place}: the question {one.query_id!r} has more answers than 'repeat: {repeat}' allows"
+            )
+        yield one._replace(query_id=f"{one.query_id}#{counts[one.query_id]}")
 
 
 _MOST_NAMED = 3

@@ -52,7 +52,7 @@ _MOST_DIAGNOSTICS = 100
 _NOT_IN_NAMES = compile_later(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _AS_WRITTEN = ("ranking", "statistics", "diagnosis", "limits", "samples", "redact", "stopping", "resume", "monitor",
-               "axes", "sweep")  # fmt: skip
+               "axes", "sweep", "repeat")  # fmt: skip
 """The keys that a spec has as its node has them."""
 
 
@@ -348,6 +348,8 @@ def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> 
     if checked.slices:
         content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in checked.slices.values()]
     content |= {key: getattr(node, key) for key in DESIGN_KEYS if getattr(node, key) is not None}
+    if node.repeat > 1:
+        content["repeat"] = node.repeat
     if node.stopping is not None:
         content["stopping"] = node.stopping.model_dump(mode="json")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -98,7 +98,7 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             yield from (_diagnose(spec, (section, name), found) for found in plugin.check_columns(list_columns))
     for find in (
         _find_unused_calibrations, _find_label_faults, _find_self_judging, _find_shared_models, _find_undecidable,
-        _find_unanswered, _find_asked_sources, _find_unknown_columns,
+        _find_unanswered, _find_asked_sources, _find_unknown_columns, _find_unrepeated,
     ):  # fmt: skip
         yield from find(spec, parts)
     mixes, faults = _read_mixes(spec)
@@ -209,6 +209,14 @@ def _find_unanswered(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
             yield spec.diagnose(("metrics", index), message, "incompatible-parts", hint)
+
+
+def _find_unrepeated(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each system that cannot be asked the same question several times."""
+    for name, system in parts.systems.items() if spec.repeat > 1 else ():
+        if not system.can_repeat or not all(map(system.answers_on, parts.datasets)):
+            message = f"'repeat' asks each question {spec.repeat} times, but '{name}' gives the same result each time"
+            yield spec.diagnose(("systems", name), message, "incompatible-parts", "remove the system, or 'repeat'")
 
 
 _OF_QUESTIONS: Mapping[Part, str] = {

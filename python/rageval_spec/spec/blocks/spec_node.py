@@ -390,6 +390,13 @@ class SpecNode(SpecBlock):
         default=None,
         description="Stop asking questions as soon as every gate is decided. By default, every question is asked.",
     )
+    repeat: int = Field(
+        default=1,
+        ge=1,
+        le=100,
+        description="How often to ask each question. Reports then show how far its answers differ, and intervals count "
+        "a question once. Of recorded answers, the rows of one question are its repeats.",
+    )
     monitor: MonitorNode | None = Field(
         default=None, description="How `rageval-spec monitor` watches production. Default: it cannot."
     )
@@ -481,6 +488,7 @@ class Spec:
     labels: Mapping[str, Node] = field(default_factory=dict)
     designs: Mapping[str, QuestionWeightsNode] = field(default_factory=dict)
     resume: str = RESUME
+    repeat: int = 1
     monitor: MonitorNode | None = None
     notifiers: tuple[Node, ...] = ()
     destinations: tuple[ReportNode, ...] = ()

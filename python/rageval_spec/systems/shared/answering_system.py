@@ -444,7 +444,10 @@ class Interview:
 
     def _take_back(self) -> None:
         """Forget invalid answers. Repeats all of them each time, because one may have been stored only now."""
-        found = {digest_of(told): reason for told, reason in self._system.take_back()}
+        invalid = [*self._system.take_back()]
+        found = {digest_of(told): reason for told, reason in invalid}
+        for digest, one in self._questions.items() if invalid else ():  # each repeat has a digest of its own
+            found.update((digest, reason) for told, reason in invalid if told == one.told)
         with self._lock:
             self._taken_back.update(found)
             forgotten = list(self._taken_back)
