@@ -33,9 +33,7 @@ def compare(expected: Any, steps: tuple[Step, ...], column: str = "expected_tool
         (["a", "b"], calls("b", "a"), {}, 1.0),
         (["a", "b"], calls("b", "a"), {"order": "strict"}, 1 / 2),
         (["a", "b"], calls("a", "x", "b"), {"order": "strict"}, 4 / 5),
-        (["a", "b"], calls("a", "x", "b"), {"extra": "ignore"}, 1.0),
         (["a", "b"], calls("a"), {}, 2 / 3),
-        (["a", "b"], calls("a"), {"extra": "ignore"}, 1 / 2),
         (["a", "a"], calls("a"), {}, 2 / 3),
         (["a"], calls("a", "a"), {}, 2 / 3),
         (["a"], (), {}, 0.0),
@@ -73,8 +71,8 @@ def test_the_worked_examples_of_others() -> None:
     conversion = ("temperature_conversion", {"temperature_fahrenheit": 75})
     made = calls(("weather_check", place), conversion, ("air_quality", place))
     assert compare(reference, made, column="reference_tool_calls").value == pytest.approx(0.8)
-    # DeepEval's documentation of tool correctness: an extra tool does not count.
-    assert compare(["WebSearch"], calls("WebSearch", "ToolQuery"), extra="ignore").value == 1.0
+    # DeepEval's documentation of tool correctness has 1 here: there, an extra tool does not count.
+    assert compare(["WebSearch"], calls("WebSearch", "ToolQuery")).value == pytest.approx(2 / 3)
 
 
 names = st.lists(st.sampled_from("abc"), max_size=5)
@@ -115,10 +113,6 @@ def test_pairs_are_the_most_that_are_possible(expected: list[str], made: list[st
 def test_no_value_without_something_to_compare(expected: Any, made: tuple[Step, ...], status: str, reason: str) -> None:
     measured = compare(expected, made)
     assert (measured.status, measured.value, measured.reason) == (status, None, reason)
-
-
-def test_nothing_is_expected_and_extra_calls_are_ignored() -> None:
-    assert compare([], calls("a"), extra="ignore").status == "unscorable"
 
 
 def test_a_tool_that_searches_is_a_call_and_a_thought_is_none() -> None:

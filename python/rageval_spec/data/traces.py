@@ -134,10 +134,7 @@ class Step:
 
 
 def describe_steps(steps: Sequence[Step], calls: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
-    """A line for each step: `2 retrieval Search(Ada) → 1 document: “Ada is ...”`.
-
-    Where a metric compared calls with the expected ones, `✓` or `extra` comes before a call; the missing ones are last.
-    """
+    """A line for each step, `2 ✓ retrieval Search(Ada) → 1 document: “Ada is ...”`, and for each missing call."""
     known = [call for call in calls if call["metric"] == calls[0]["metric"]]
     signs = {call["step"]: "✓" if call["state"] == "matched" else call["state"] for call in known}
     for number, step in enumerate(steps, 1):

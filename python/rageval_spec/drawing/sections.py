@@ -266,8 +266,6 @@ def describe_design(evaluation: Evaluation, dataset: str) -> Iterator[tuple[str,
         questions = wording.count_noun(design.questions, "question")
         clusters = wording.count_noun(design.clusters or 0, "cluster")
         told = f"intervals and tests: {questions} in {clusters} ({design.cluster})"
-        if design.cluster == "repeat":
-            told = f"intervals and tests: {wording.count_noun(design.clusters or 0, 'question')}, each asked again"
         if design.without_cluster:
             told += f", {design.without_cluster} of them on their own, because they have no value"
         yield "n", told

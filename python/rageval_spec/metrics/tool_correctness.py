@@ -32,9 +32,6 @@ class ToolCorrectnessNode(MetricNode):
         description="exact: a call has the expected arguments and no others; subset: it may have others; ignore: names "
         "are enough, as they always are for an expected call without arguments.",
     )
-    extra: Literal["count", "ignore"] = Field(
-        default="count", description="ignore: the value is the share of expected calls that were made, not F1."
-    )
     ignore: tuple[str, ...] = Field(default=(), description="The names of tools whose calls do not count.")
 
 
@@ -45,19 +42,17 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
     known_as = ("tool_call_accuracy", "tool_call_f1", "tool_selection", "tool_use", "argument_correctness")
     info = MetricInfo(
         summary="Whether an agent called the tools that it should have called, with the right arguments.",
-        formula="tool_correctness = 2 m / (expected calls + calls made), 1 if both are 0; extra=ignore: m / expected "
-        "calls; m = the most expected calls that can each be paired with a call of its own; order=strict: the longest "
-        "common subsequence",
+        formula="tool_correctness = 2 m / (expected calls + calls made), 1 if both are 0; m = the most expected calls "
+        "that can each be paired with a call of its own; order=strict: the longest common subsequence",
         edge_cases=(
             "no steps recorded: no value; an empty list of steps: no call was made",
-            "question without expected calls: no value; with an empty list of them: 1 without calls, else 0; "
-            "extra=ignore: no value",
+            "question without expected calls: no value; with an empty list of them: 1 without calls, else 0",
             "arguments: equal as JSON, so that 1 is 1.0 and is not true; not recorded by the steps: no value",
             "call with one wrong argument: does not match; RAGAS's accuracy and DeepEval give it a share",
             "call that failed: counts as made",
         ),
-        source="RAGAS documentation, tool call F1 (there over distinct calls) and tool call accuracy; DeepEval "
-        "documentation, tool correctness (extra=ignore)",
+        source="RAGAS documentation, tool call F1 (2025; there over distinct calls) and tool call accuracy; DeepEval "
+        "documentation, tool correctness (there extra calls do not count)",
     )
 
     def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
@@ -75,8 +70,6 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
             expected = _read_expected(columns[name])
         except ValueError as error:
             return Measurement.error(f"the column '{name}' {error}")
-        if not expected and self.node.extra == "ignore":
-            return Measurement.unscorable("no call is expected, and extra calls are ignored")
         numbered = enumerate(sample.steps or (), 1)
         made = {n: one for n, one in numbered if one.kind in _CALLS and one.name and one.name not in self.node.ignore}
         can = [[number for number, one in made.items() if self._matches(want, one)] for want in expected]
@@ -90,8 +83,7 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
         told: list[tuple[Step, int | None, str]] = [(one, None, "missing") for one in missing]
         told += [(one, n, "matched" if n in pairs.values() else "extra") for n, one in made.items()]
         calls = [{"name": one.name, "arguments": one.input, "step": n, "state": state} for one, n, state in told]
-        total = len(expected) if self.node.extra == "ignore" else (len(expected) + len(made)) / 2
-        value = len(pairs) / total if total else 1.0
+        value = 2 * len(pairs) / (len(expected) + len(made)) if expected or made else 1.0
         return Measurement.scored(value, _explain(len(expected), missing, extra), {"calls": calls})
 
     def _matches(self, expected: Step, made: Step) -> bool:

@@ -183,11 +183,6 @@ class System(Plugin[N]):
         return False
 
     @property
-    def can_repeat(self) -> bool:
-        """Whether it has an answer of its own for each of the questions `q1#1`, `q1#2`, ... that ask the same."""
-        return self.can_answer and self.can_be_asked
-
-    @property
     def can_be_asked(self) -> bool:
         """Whether the system can answer queries that `find_answers` does not know; a file cannot."""
         return True

@@ -117,7 +117,6 @@ class File(System[FileNode]):
     known_as = ("run", "trec", "prepared", "jsonl", "csv", "answers")
     can_answer = True
     stored = False
-    can_repeat = True
     later_keys = frozenset({"sheet", "layout", "follow"})
 
     def content(self) -> dict[str, Any]:

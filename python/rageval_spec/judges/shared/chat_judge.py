@@ -112,7 +112,7 @@ class ChatJudge(Judge[CN]):
     def find_excess(self, criterion: Criterion, sample: Sample) -> Failed | None:
         """The failure of a sample whose contexts are too long to send; None if they are not."""
         most = self.node.max_context_characters
-        parts = {criterion.text, criterion.against, *criterion.shown} & {"contexts", "reference_contexts"}
+        parts = {criterion.text, criterion.against, *criterion.shown} & {"contexts", "reference_contexts", "steps"}
         characters = sum(len(text) for part in parts for text in read_part(sample, part))
         if most is None or characters <= most:
             return None

@@ -214,7 +214,8 @@ def _find_unanswered(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
 def _find_unrepeated(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     """A diagnostic for each system that cannot be asked the same question several times."""
     for name, system in parts.systems.items() if spec.repeat > 1 else ():
-        if not system.can_repeat or not all(map(system.answers_on, parts.datasets)):
+        has_repeats = system.can_be_asked or system.node.use == "file"  # whose rows of one question are its repeats
+        if not has_repeats or not all(map(system.answers_on, parts.datasets)):
             message = f"'repeat' asks each question {spec.repeat} times, but '{name}' gives the same result each time"
             yield spec.diagnose(("systems", name), message, "incompatible-parts", "remove the system, or 'repeat'")
 

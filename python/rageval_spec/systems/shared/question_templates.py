@@ -185,10 +185,7 @@ def _explain_lack(told: Variables, named: Sequence[str]) -> str | None:
 
 
 def digest_of(told: Variables, number: int = 1) -> bytes:
-    """The SHA-256 of what a system gets, and of how often it got it before.
-
-    Its answer is stored under this digest and the system's key.
-    """
+    """The SHA-256 of what a system gets for the nth time. Its answer is stored under this and the system's key."""
     text = json.dumps(told, sort_keys=True) + (f"#{number}" if number > 1 else "")
     return hashlib.sha256(text.encode()).digest()
 
