@@ -32,7 +32,16 @@ SWEEP = FOLDER / "sweep.yaml"
 """Not one evaluation; `tests/sweep` runs it."""
 LEFT_OUT = {"sweep"} if is_installed("multilingual") else {"sweep", "german"}
 SPECS = [path for path in sorted(FOLDER.glob("*.yaml")) if path.stem not in LEFT_OUT]
-QUESTIONS = {"golden_set": 8, "nuggets": 8, "citations": 4, "traces": 8, "german": 20, "passages": 8, "agent": 24}
+QUESTIONS = {
+    "golden_set": 8,
+    "nuggets": 8,
+    "citations": 4,
+    "traces": 8,
+    "german": 20,
+    "passages": 8,
+    "agent": 24,
+    "conversations": 8,
+}
 """How many questions the specs have that do not have all 40 of `support`."""
 MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
 

@@ -145,3 +145,58 @@ def test_a_conversation_is_answered_by_what_follows_its_question(tmp_path: Path)
     first, second = outcome.evaluation.samples.iter_rows(named=True)
     assert first["error"] == "the conversation ends without an answer to the user's last turn"
     assert second["answer"] == "No"
+
+
+def test_a_step_of_the_same_answers_is_another_system_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "Where?", "relevant": ["b"]}\n')
+    (tmp_path / "agent.py").write_text(
+        "from pathlib import Path\n"
+        "def answer(question):\n"
+        "    with (Path(__file__).parent / 'asked.txt').open('a') as file: file.write('.')\n"
+        "    steps = [{'name': 'search', 'documents': [{'id': one, 'text': one}]} for one in 'ab']\n"
+        "    return {'answer': 'x', 'steps': steps}\n"
+    )
+    steps = {"whole": {}, "first": {"retrieval_step": 1}, "second": {"retrieval_step": 2}}
+    outcome = runner.run(
+        write_spec(
+            tmp_path,
+            datasets={"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+            systems={name: {"use": "python", "function": "agent:answer", **step} for name, step in steps.items()},
+            metrics=["recall@5", {"use": "context_precision", "by": "ids"}],
+            reports=["json"],
+        ),
+        Options(output=tmp_path / "out"),
+    )
+    found = {(one.metric, one.system): one.mean for one in outcome.evaluation.aggregates}
+    assert [found["recall@5", name] for name in steps] == [1.0, 0.0, 1.0]
+    assert [found["context_precision(by=ids)", name] for name in steps] == [0.5, 0.0, 1.0]
+    assert (tmp_path / "asked.txt").read_text() == "."
+
+
+def test_turns_have_values_and_conversations_are_slices_and_clusters(tmp_path: Path) -> None:
+    turns = [("a.1", "a", "blue door"), ("a.2", "a", "red roof"), ("b.1", "b", "blue door")]
+    rows = [{"id": name, "question": f"{name}?", "reference": "blue door", "conversation": of} for name, of, _ in turns]
+    (tmp_path / "golden.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answers = [{"id": name, "answer": answer} for name, _, answer in turns]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    outcome = runner.run(
+        write_spec(
+            tmp_path,
+            datasets={"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+            systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+            metrics=[{"use": "completeness", "judge": "overlap"}],
+            cluster="conversation",
+            slices=[{"by": "conversation", "min_queries": 1}],
+            reports=["json"],
+        ),
+        Options(output=tmp_path / "out"),
+    )
+    evaluation = outcome.evaluation
+    values = dict(evaluation.values.select("query_id", "value").iter_rows())
+    means = {one.name: one.aggregates[0].mean for one in evaluation.slices}
+    assert means == {
+        "conversation=a": pytest.approx((values["a.1"] + values["a.2"]) / 2),
+        "conversation=b": pytest.approx(values["b.1"]),
+    }
+    assert evaluation.aggregates[0].design is not None
+    assert evaluation.aggregates[0].design.clusters == 2

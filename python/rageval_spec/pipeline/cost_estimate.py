@@ -18,7 +18,7 @@ from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import brief_judges, list_usable
-from rageval_spec.pipeline.values.sample_tables import build_samples
+from rageval_spec.pipeline.values.sample_tables import build_samples, take_step
 from rageval_spec.plugin import ChatModel, Speed, System
 from rageval_spec.plugin.budget import CallLimits
 from rageval_spec.wording import count_noun
@@ -249,7 +249,7 @@ def _add_placeholders(system: System[Any], asked: Collection, place: int) -> tup
     """
     of = f" of {place}" if place else ""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
-    known = system.find_answers(asked)
+    known = take_step(system.node, system.find_answers(asked))
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
     if not system.can_be_asked:
         missing = missing.clear()

@@ -7,6 +7,7 @@ Samples give their question's other columns, which are read only if somebody loo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -30,9 +31,10 @@ from rageval_spec.pipeline.values.sample_tables import (
     build_samples,
     describe_answers,
     stream_samples,
+    take_step,
 )
 from rageval_spec.pipeline.values.step_inputs import Materials
-from rageval_spec.plugin import Answering
+from rageval_spec.plugin import Answering, GeneratingNode
 from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
 from rageval_spec.recorded.cited_blocks import read_citations
 from rageval_spec.runner import Options, run
@@ -363,3 +365,45 @@ def test_a_dataset_without_other_columns_has_nothing_to_look_up(is_absent_in_the
     )
     for sample in build_samples(asked, answers_table([])):
         assert not sample.columns
+
+
+def search(*documents: tuple[str | None, str | None]) -> dict[str, Any]:
+    return {"kind": "retrieval", "documents": [{"id": name, "text": text} for name, text in documents]}
+
+
+STEPS_OF = {
+    "both": [search(("a", "A")), {"kind": "tool", "name": "mail"}, search(("b", "B"), ("c", "C"))],
+    "nothing": [search()],
+    "ids": [search(("a", None))],
+    "none": [{"kind": "tool", "name": "mail"}],
+    "unknown": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "contexts", "ids"),
+    [
+        (1, [["A"], [], None, None, None], [["a"], [], ["a"], None, None]),
+        (2, [["B", "C"], None, None, None, None], [["b", "c"], None, None, None, None]),
+        (3, [None] * 5, [None] * 5),
+        ("last", [["B", "C"], [], None, None, None], [["b", "c"], [], ["a"], None, None]),
+        (None, [["X"]] * 5, [["x"]] * 5),
+    ],
+)
+def test_a_step_has_the_contexts_that_are_evaluated(step: Any, contexts: list[Any], ids: list[Any]) -> None:
+    answers = answers_table(
+        {"query_id": name, "answer": "!", "contexts": ["X"], "context_ids": ["x"], "scores": [1.0],
+         "citations": "[]", "steps": None if steps is None else json.dumps(steps)}
+        for name, steps in STEPS_OF.items()
+    )  # fmt: skip
+    found = take_step(GeneratingNode(use="x", retrieval_step=step), answers)
+    assert found["contexts"].to_list() == contexts
+    assert found["context_ids"].to_list() == ids
+    assert found.schema == answers.schema
+    if step is not None:
+        assert found["scores"].null_count() == found["citations"].null_count() == 5
+
+
+def test_a_step_of_no_answers() -> None:
+    answers = answers_table([])
+    assert take_step(GeneratingNode(use="x", retrieval_step=1), answers).schema == answers.schema

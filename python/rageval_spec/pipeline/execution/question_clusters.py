@@ -129,8 +129,7 @@ class _Finder:
         if column is None and repeat == 1:
             return {}, 0
         values = {name: slice_membership.list_values(row.get(column or "")) for name, row in self.rows.items()}
-        names: dict[str, list[Hashable]]
-        names = {name: [*map(slice_membership.label, of)] for name, of in values.items() if of}
+        names: dict[str, list[Hashable]] = {q: [*map(slice_membership.label, of)] for q, of in values.items() if of}
         without = len(self.rows) - len(names)
         for query_id in self.rows if repeat > 1 else ():
             names.setdefault(query_id, []).append((query_id.rpartition("#")[0],))

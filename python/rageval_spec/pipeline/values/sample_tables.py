@@ -27,7 +27,7 @@ from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
 from rageval_spec.pipeline.values.passage_judgements import judge_contexts, judge_run
 from rageval_spec.recorded.answers_and_steps import load_steps
-from rageval_spec.store.stored_tables import AnyTable, StoredTable
+from rageval_spec.store.stored_tables import AnyTable, StoredTable, load_table
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
                 taken_over = 0 if answering.taken_over is None else answering.taken_over.answers
                 count = answering.table.height - taken_over
                 materials.budget.usage.time_answers(str(task.step.system), count, time.perf_counter() - begun)
-    answers = answering.table
+    answers = take_step(system.node, answering.table)
     absent = [column for column in tables.ANSWERS if column not in answers.columns]
     if absent:
         raise DataError(f"the answers have no column {', '.join(map(repr, absent))}")
@@ -70,6 +70,21 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
     if isinstance(answers, StoredTable):
         return replace(found, stored=answers)
     return replace(found, table=answers)
+
+
+def take_step(node: Any, answers: Any) -> Any:
+    """The answers with the documents of a system's `retrieval_step` as contexts; null without such a step."""
+    if (step := getattr(node, "retrieval_step", None)) is None:
+        return answers
+    table, found, parts = load_table(answers), list[dict[str, Any]](), {"contexts": "text", "context_ids": "doc_id"}
+    for text in table[tables.STEPS]:
+        steps = [one.documents for one in load_steps(text) if one.documents is not None]
+        taken = steps[-1:] if step == "last" else steps[step - 1 : step]
+        lists = {name: [[getattr(one, part) for one in of] for of in taken] for name, part in parts.items()}
+        found.append({name: next((one for one in of if None not in one), None) for name, of in lists.items()})
+    columns = pl.DataFrame(found, schema=dict.fromkeys(parts, pl.List(pl.String)))
+    unknown = ("scores", tables.CONTEXT_PLACES, tables.CITATIONS)  # they are of the contexts that the answer names
+    return table.with_columns(*columns, *(pl.lit(None, table.schema[name]).alias(name) for name in unknown))
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,8 @@ class AnsweringSystem(System[N]):
     counts: ClassVar[str] = "questions"
     """The noun that its progress counts."""
     not_in_answers: ClassVar[frozenset[str]] = frozenset(
-        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse", "generator", "citations_from"}
+        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse", "generator"}
+        | {"citations_from", "retrieval_step"}
     )
     """Keys of the node that do not affect answers."""
     later_keys = frozenset({"reuse"})
