@@ -84,6 +84,19 @@ def test_the_page_shows_earlier_turns_and_steps(tmp_path: Path) -> None:
         assert opened.page.get_by_text("Other columns").count() == 0
 
 
+def test_the_page_says_which_calls_were_expected_and_which_are_missing(tmp_path: Path) -> None:
+    evaluate(tmp_path, metrics=["tool_correctness"])
+    (tmp_path / "golden.jsonl").write_text(json.dumps(ROW | {"expected_tools": ["book", "search"]}) + "\n")
+    runner.run(tmp_path / "spec.yaml", Options(output=tmp_path / "out"))
+    with start_browser() as browser, open_page(browser, tmp_path / "out" / "report.html", "#q=q1") as opened:
+        card = opened.page.locator(".card")
+        card.wait_for()
+        told = card.locator(".agent").inner_text()
+        assert "✓ expected search(Paris)" in told
+        assert "missing book" in told
+        assert card.get_by_text("What the judges said").count() == 0
+
+
 @pytest.mark.parametrize("column", ["question", "answer", "contexts"])
 def test_redacted_columns_are_not_in_the_steps_either(tmp_path: Path, column: str) -> None:
     evaluate(tmp_path, redact=[column], reports=["json"])

@@ -309,7 +309,7 @@ def list_sections(evaluation: Evaluation, digits: int = wording.DIGITS) -> Itera
     yield from show_weighted(evaluation, digits)
     yield from show_corrections(evaluation, digits)
     yield from show_ranks(evaluation)
-    yield from _show_stability(evaluation, digits)
+    yield from show_stability(evaluation, digits)
     yield from _show_causes(evaluation)
     yield from _show_frequent_causes(evaluation)
     yield from _show_weakest(evaluation, digits)
@@ -442,20 +442,19 @@ def show_ranks(evaluation: Evaluation) -> Iterator[Section]:
         yield Section("Rank of the first relevant document", header, rows, frozenset(range(1, len(header))))
 
 
-def _show_stability(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+def show_stability(evaluation: Evaluation, digits: int) -> Iterator[Section]:
     """How far the answers to a question differ when it is asked again, and the gates that one repeat would turn."""
-    header = ("metric", "questions", "differ", "sd within", "sd between")
     rows = []
     for one in evaluation.stability:
         spreads = ["–" if part is None else f"{part**0.5:.{digits}f}" for part in (one.within, one.between)]
         rows.append((_name(one, evaluation), str(one.questions), str(one.changing), *spreads))
-    flips = [(gate, _name(gate, evaluation)) for gate in evaluation.gates if gate.flips is not None]
-    remarks = tuple(
-        f"Gate on {of}: {wording.count_noun(one.flips or 0, 'repeat')} alone would not be a {one.outcome}."
-        for one, of in flips
-    )
+    gates = [(_name(one, evaluation), one) for one in evaluation.gates if one.flips is not None]
+    told = ((of, wording.count_noun(one.flips or 0, "repeat"), one.outcome) for of, one in gates)
+    remarks = [f"Gate on {of}: {count} alone would not be a {outcome}." for of, count, outcome in told]
+    about = "Standard deviations: within a question, when it is asked again; between questions, without that chance."
+    header = ("metric", "questions", "differ", "sd within", "sd between")
     if rows:
-        yield Section("Stability over repeats", header, tuple(rows), frozenset({1, 2, 3, 4}), remarks)
+        yield Section("Stability over repeats", header, tuple(rows), frozenset({1, 2, 3, 4}), (about, *remarks))
 
 
 def _show_causes(evaluation: Evaluation) -> Iterator[Section]:

@@ -239,8 +239,7 @@ def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...] | None:
             if not answers_and_steps.is_missing(value := reader.row.get(name)):
                 if steps := answers_and_steps.read_steps(value, f"'{name}'"):
                     return steps
-                turns = read_turns(value)
-                known = () if turns is None or find_last_answer(turns) is not None else known
+                known = known if (turns := read_turns(value)) and find_last_answer(turns) is None else ()
         except answers_and_steps.UnusableReplyError as error:
             if name not in _STEPS:
                 raise DataError(f"{reader.place}: {error}") from error

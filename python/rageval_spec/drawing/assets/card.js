@@ -32,7 +32,7 @@ function drawHistory({ history }) {
     history.map((one) => foldLong(el("p", { class: "prose", dir: "auto" }, one), one, "turn")));
 }
 
-/** What an agent did for an answer; where a metric compared its calls, which were expected, and which are missing. */
+/** What an agent did for an answer, and which calls a metric expected. */
 function drawAgent(card, system, sample) {
   const steps = JSON.parse(sample?.steps ?? "[]");
   const calls = listCalls(card, system);
@@ -41,18 +41,15 @@ function drawAgent(card, system, sample) {
   const missing = calls.filter((call) => call.state === "missing");
   return steps.length + missing.length > 0 && el("div", { class: "answer agent" },
     el("h4", {}, `Steps (${steps.length})`),
-    steps.map(([kind, call, said], at) => el("details", {}, el("summary", {}, el("span", { class: "chip" }, kind),
+    steps.map(([kind, call, said], at) => el("details", {}, el("summary", {}, el("span", { class: "chip" }, kind), " ",
       sign(calls.find((one) => one.step === at + 1)), ` ${call}`), el("p", { class: "prose", dir: "auto" }, said))),
     missing.map((call) => el("p", {}, sign(call), ` ${call.name}${call.arguments === null ? "" : `(${call.arguments})`}`)));
 }
 
-/** The calls of tools that the first metric of calls found, expected or missed. */
+/** The calls that the first such metric compared. */
 function listCalls(card, system) {
-  for (const [at, cell] of report.questions.cells.entries()) {
-    const calls = cell.system === system ? readDetails(card.told[at])?.calls : null;
-    if (Array.isArray(calls) && calls.every((call) => call && "state" in call && "step" in call)) return calls;
-  }
-  return [];
+  const told = report.questions.cells.map((cell, at) => cell.system === system && readDetails(card.told[at])?.calls);
+  return told.find((calls) => Array.isArray(calls) && calls.every((call) => call?.state && call.name)) ?? [];
 }
 
 /** The question's other columns, as they are in its file. */
