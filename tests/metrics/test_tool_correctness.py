@@ -13,6 +13,7 @@ from rageval_spec.api.evaluations import run
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.traces import Document, Step
 from rageval_spec.plugin import Measurement
+from rageval_spec.recorded.answers_and_steps import read_steps
 from tests.metrics.comparing import measure
 
 
@@ -119,6 +120,13 @@ def test_a_tool_that_searches_is_a_call_and_a_thought_is_none() -> None:
     steps = (Step("model", "thought", output="hm"), Step("retrieval", "search", documents=(Document("t"),)))
     measured = compare(["search"], steps)
     assert measured.details == {"calls": [{"name": "search", "arguments": None, "step": 2, "state": "matched"}]}
+
+
+def test_a_tool_that_is_only_named_is_a_call() -> None:
+    steps = read_steps(
+        [{"name": "WebSearch", "input_parameters": {"q": "x"}}, {"name": "ToolQuery", "description": "?"}]
+    )
+    assert compare(["WebSearch"], steps).reason == "1 of 1 expected call made; extra: ToolQuery"
 
 
 def test_the_reason_names_what_is_missing_extra_and_different() -> None:

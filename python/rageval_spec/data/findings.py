@@ -27,7 +27,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from rageval_spec.data.outcomes import AnyNote, Note, write_notes
 from rageval_spec.data.samples import Sample
-from rageval_spec.data.traces import describe_steps
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.libraries import pl
 
@@ -85,6 +84,8 @@ def read_part(sample: Sample, part: TextPart) -> tuple[str, ...]:
         texts: tuple[str, ...] | None = getattr(sample, part)
         return texts or ()
     if part == "steps":
+        from rageval_spec.data.traces import describe_steps
+
         return tuple(describe_steps(sample.steps or ()))
     if part == "goal":
         return tuple(str(goal) for goal in [(sample.columns or {}).get("goal")] if goal)

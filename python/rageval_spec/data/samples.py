@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.evidence.citations import Citation
 from rageval_spec.data.evidence.nuggets import NUGGETS, Nugget, parse_nuggets
-from rageval_spec.data.traces import Step
 from rageval_spec.dataclass import dataclass, field
+
+if TYPE_CHECKING:
+    from rageval_spec.data.traces import Step
 
 Part = Literal[
     "answer", "contexts", "context_ids", "reference", "reference_contexts", "relevant", "answerable", "group",
@@ -39,8 +41,7 @@ class Sample:
             when a value is first looked up. Two samples can be equal with other columns.
         answer_columns: the other columns of a recorded answer, by name: numbers, yes or no, and short texts.
         citations: what the answer cites, in order; None if it was not looked for when the answer was read.
-        steps: what an agent did for the answer, in order; () if it is known that it did nothing. Only metrics that need
-            steps get them.
+        steps: what an agent did, in order; () if it did nothing. Only metrics that need steps get them.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 

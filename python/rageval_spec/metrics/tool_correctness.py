@@ -13,8 +13,7 @@ from rageval_spec.recorded.answers_and_steps import read_steps
 from rageval_spec.wording import count_noun, list_names
 
 _COLUMNS = ("expected_tools", "expectedTools", "reference_tool_calls", "expected_calls")
-_CALLS = ("tool", "retrieval", "rerank")
-"""The kinds of steps that can be calls of tools: a tool that searches is a retrieval."""
+_CALLS = ("tool", "retrieval", "rerank")  # a tool that searches is a retrieval
 
 
 class ToolCorrectnessNode(MetricNode):

@@ -348,8 +348,7 @@ def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> 
     if checked.slices:
         content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in checked.slices.values()]
     content |= {key: getattr(node, key) for key in DESIGN_KEYS if getattr(node, key) is not None}
-    if node.repeat > 1:
-        content["repeat"] = node.repeat
+    content |= {"repeat": node.repeat} if node.repeat > 1 else {}
     if node.stopping is not None:
         content["stopping"] = node.stopping.model_dump(mode="json")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

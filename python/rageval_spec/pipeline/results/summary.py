@@ -288,8 +288,7 @@ def _measure_stability(values: pl.DataFrame) -> Iterator[Stability]:
 
 def _count_flips(spec: Spec, checker: GateChecker, means: Sequence[tuple[Aggregate, ...]]) -> Iterator[GateOutcome]:
     """The gates with how many of the repeats, whose `means` these are, would alone give another outcome."""
-    plain = replace(checker, comparisons={}, slices=())
-    alone = [replace(plain, aggregates=own).check_all(spec.gates) for own in means]
+    alone = [replace(checker, aggregates=own, comparisons={}, slices=()).check_all(spec.gates) for own in means]
     for one in checker.check_all(spec.gates):
         same = sum((one.gate, one.cell, one.outcome) in {(of.gate, of.cell, of.outcome) for of in own} for own in alone)
         can_tell = spec.gates[one.gate].baseline is None and spec.gates[one.gate].slice is None
