@@ -37,9 +37,10 @@ class MetricNode(Node):
     )
     labels: LabelsName | None = Field(
         default=None,
-        description="For metrics of answers: what people said of some answers, the name of a block under `labels:`. "
-        "The mean is then what people would say on average: the judge's mean, corrected by how far it is from the "
-        "labels. Labels belong to the metric if they name it, by `as` or `use`, or name none.",
+        description="What people said of some answers, or for metrics of rankings of some pairs of a query and a "
+        "document (`use: qrels`): the name of a block under `labels:`. The mean is then what people would say on "
+        "average: the judge's mean, corrected by how far it is from the labels. Labels of answers belong to the metric "
+        "if they name it, by `as` or `use`, or name none.",
     )
     correction: CorrectionMethod = Field(
         default="ppi",

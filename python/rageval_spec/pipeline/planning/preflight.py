@@ -19,7 +19,7 @@ from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.planning.default_model import choose_default_model
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
-from rageval_spec.plugin import AnswerMetric, Judge, Metric, Plugin, System
+from rageval_spec.plugin import AnswerMetric, Judge, Labels, Metric, Plugin, RankingMetric, System
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.reading.column_names import may_be_gold
 from rageval_spec.reading.missing_columns import write_mapping
@@ -469,19 +469,30 @@ def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     places = {metric.name: index for index, metric in enumerate(spec.metrics)}
     for name, metric in list_labelled(parts.metrics).items():
         path = ("metrics", places[name], "labels")
-        found: tuple[str, str | None] | None = _find_misuse(spec, metric)
         source = parts.labels.get(str(metric.node.labels))  # another check reports a dangling reference
+        found: tuple[str, str | None] | None = _find_misuse(spec, metric, source)
         if found is None and source is not None:
             with suppress(DataError, OSError):  # `check_files` reports it
-                found = _find_fault(source.read(), metric, name, source.scale, parts)
+                if source.of_pairs:
+                    found = _find_pair_fault(source.read(), str(metric.node.labels), parts)
+                else:
+                    found = _find_fault(source.read(), metric, name, source.scale, parts)
         if found is not None:
             yield spec.diagnose(path, found[0], "unusable-labels", found[1])
 
 
-def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str] | None:
+def _find_misuse(spec: Spec, metric: Metric[Any], source: Labels[Any] | None) -> tuple[str, str] | None:
     remove = "remove 'labels:'"
-    if not isinstance(metric, AnswerMetric):
+    if isinstance(metric, RankingMetric) and type(metric).unscorable is RankingMetric.unscorable:
+        if source is not None and not source.of_pairs:
+            told = f"{metric.node.use} is a metric of rankings, which labels of pairs of query and document correct"
+            return told, f"write 'use: qrels' in 'labels.{metric.node.labels}'"
+        if metric.node.correction != "ppi":
+            return "'correction' is for metrics of answers; labels of pairs have a method of their own", "remove it"
+    elif not isinstance(metric, AnswerMetric):
         return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", remove
+    elif source is not None and source.of_pairs:
+        return f"labels of pairs correct metrics of rankings, and {metric.node.use} is one of answers", remove
     if metric.statistic != "mean":
         return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", remove
     if metric.bounds[1] is None:
@@ -489,6 +500,19 @@ def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str] | None:
     if spec.stopping is not None:
         message = "'stopping' decides by the judge's values alone, which 'labels' correct"
         return message, "remove 'labels:' or 'stopping:'"
+    return None
+
+
+def _find_pair_fault(labels: Sequence[Label], source: str, parts: SpecPlugins) -> tuple[str, str] | None:
+    """Why labels of pairs cannot correct a metric, and what to do."""
+    count = len({(one.dataset, one.query_id, one.document) for one in labels})
+    if count < FEWEST_LABELS:
+        told = f"'{source}' has labels of only {count_noun(count, 'pair')}; a corrected mean needs at least"
+        return f"{told} {FEWEST_LABELS}", "label more pairs, or remove 'labels:' to see the judge's own mean"
+    unnamed = next((one for one in labels if not one.dataset), None)
+    if len(parts.datasets) > 1 and unnamed is not None:
+        told = f"{unnamed.place}: the label does not name its dataset, and there are several"
+        return f"{told}: {', '.join(parts.datasets)}", "write the labels as CSV with a column 'dataset'"
     return None
 
 

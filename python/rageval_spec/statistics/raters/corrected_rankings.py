@@ -16,7 +16,7 @@ counts `_WRONG` errors that nobody saw.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
@@ -73,6 +73,15 @@ class CorrectedQueries:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectedCell:
+    """A measure of one system on one dataset: the place of each query's id, its numbers, and how many labels it has."""
+
+    places: Mapping[str, int]
+    found: CorrectedQueries
+    labels: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class CorrectedRanking:
     """A corrected mean, its interval, and the p-value of 0."""
 
@@ -93,7 +102,7 @@ def correct_queries(
     rows = np.flatnonzero(~np.isnan(pairs.people))
     owner = pairs.queries[rows]
     turns = _number_turns(owner)
-    draw, draws, moves = _Drawing(pairs, rows, seed), [], 0.0
+    draw, draws, moves = _Drawing(pairs, rows, seed), [], []
     for _ in range(count):
         grades, others = draw.draw()
         draws.append(measure(grades, np.arange(len(grades))))
@@ -106,8 +115,8 @@ def correct_queries(
                 found = measure(changed, np.flatnonzero(np.isin(pairs.queries, owner[chosen])))
                 stands_for = pairs.weights[rows[chosen]] - 1
                 moved[:, owner[chosen]] += stands_for * (draws[-1] - found)[:, owner[chosen]]
-        moves = moves + moved / count
-    return [CorrectedQueries(*of) for of in zip(np.stack(draws, axis=1), np.asarray(moves), strict=True)]
+        moves.append(moved)
+    return [CorrectedQueries(*of) for of in zip(np.stack(draws, axis=1), np.mean(moves, axis=0), strict=True)]
 
 
 def average_queries(found: CorrectedQueries, layout: Layout, confidence: float) -> CorrectedRanking:
@@ -125,7 +134,7 @@ def average_queries(found: CorrectedQueries, layout: Layout, confidence: float) 
     labels = float(squares.sum()) * scale + float(means.var(ddof=1)) * (1 + 1 / len(means))
     carrying = float(squares.sum()) ** 2 / float((squares**2).sum()) if squares.any() else 1.0
     value, variance = float(means.mean()) + move, between + labels
-    divisor = between**2 / layout.degrees + labels**2 / max(1.0, carrying)
+    divisor = between**2 / layout.degrees + labels**2 / (1 + carrying)
     degrees = max(1, math.floor(variance**2 / divisor)) if divisor else 1
     error = math.sqrt(variance)
     half = kernels.student_quantile((1 + confidence) / 2, degrees) * error

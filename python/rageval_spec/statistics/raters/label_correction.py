@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING
 from rageval_spec import kernels
 from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
-from rageval_spec.dataclass import dataclass, replace
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.libraries import Floats, np, pl
 from rageval_spec.statistics.aggregation import PairedTests, adjust
 from rageval_spec.statistics.intervals import number_clusters
 from rageval_spec.statistics.raters import corrected_means
 from rageval_spec.statistics.raters.corrected_means import Side
-from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
+from rageval_spec.statistics.raters.corrected_rankings import CorrectedCell, average_queries
+from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out, lay_out_clusters
 
 if TYPE_CHECKING:
-    from rageval_spec.data.datasets import Design
+    from rageval_spec.data.datasets import CellDesign, Design
 
 
 _FEWEST_CLUSTERS = 2
@@ -37,13 +38,15 @@ _FEWEST_CLUSTERS = 2
 class Rule:
     """How a metric is corrected by the labels that the spec names `source`.
 
-    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers.
+    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers. For labels of pairs,
+    `cells` has the corrected queries by dataset and system.
     """
 
     source: str
     bounds: tuple[float, float]
-    method: outcomes.CorrectionMethod = "ppi"
+    method: outcomes.UsedCorrection = "ppi"
     problem: str | None = None
+    cells: Mapping[tuple[str, str], CorrectedCell] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,15 @@ def _correct_aggregate(
         return one
     judged = outcomes.Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
     scored = frame.filter(frame["status"] == "scored")
+    told = one.design
+    if rule.method == "imputation":
+        ranked = _RankedQueries([one.system], one.dataset, scored, frame)
+        found = ranked.correct(rule, rule.bounds, judged, confidence, design)
+        if told is not None and told.plain is not None:
+            told = replace(told, plain=ranked.correct(rule, rule.bounds, judged, confidence).value)
+        return replace(one, mean=found.value, interval=found.interval, correction=found.correction, design=told)
     labelled = LabelledRows.of(scored, place_rows(design, scored, frame))
     found = _correct(labelled, rule, rule.bounds, judged, confidence)
-    told = one.design
     if told is not None and told.plain is not None:
         plain = _correct(LabelledRows.of(scored), rule, rule.bounds, judged, confidence)
         told = replace(told, plain=plain.value)
@@ -126,8 +135,12 @@ def correct_comparisons(
             continue
         own = replace(one.cell, slice=None)
         base = bases[replace(own, system=one.baseline if earlier is None else one.system)]
-        pair = LabelledPair(cells[own], base, (designs or {}).get(one.dataset))
-        found = _correct_comparison(one, pair, rules[one.metric], confidence)
+        design = (designs or {}).get(one.dataset)
+        if rules[one.metric].method == "imputation":
+            is_base = earlier is None  # the judged documents of an earlier ranking are not known
+            found = _compare_rankings(one, cells[own], base, rules[one.metric], confidence, design, can_pair=is_base)
+        else:
+            found = _correct_comparison(one, LabelledPair(cells[own], base, design), rules[one.metric], confidence)
         kept += [found] if isinstance(found, Comparison) else []
         notes += [found] if isinstance(found, outcomes.Note) else []
     return replace(compared, comparisons=adjust(kept), notes=tuple(notes))
@@ -140,16 +153,25 @@ def _correct_comparison(
     judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
     found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
     if found.value is None:
-        subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
-        return outcomes.Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
+        return _explain_no_comparison(one, found)
     base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
     told = one.design
     if told is not None and told.plain is not None:
         plain = pair.drop_design()
         told = replace(told, plain=_correct(plain.differences, rule, (-width, width), judged, confidence, plain).value)
+    return _settle_comparison(one, found, base, told)
+
+
+def _explain_no_comparison(one: Comparison, found: _Found) -> outcomes.Note:
+    subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
+    return outcomes.Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
+
+
+def _settle_comparison(one: Comparison, found: _Found, base: _Found, design: CellDesign | None) -> Comparison:
+    assert found.value is not None, "a comparison without a value is a note"
     return replace(
         one,
-        design=told,
+        design=design,
         difference=found.value,
         interval=found.interval,
         p_value=found.p_value,
@@ -158,6 +180,70 @@ def _correct_comparison(
         correction=found.correction,
         limit=None,
     )
+
+
+class _RankedQueries:
+    """The scored queries of a system on a dataset, or of two systems, whose grades are corrected by labels of pairs."""
+
+    def __init__(self, systems: Sequence[str], dataset: str, scored: pl.DataFrame, asked: pl.DataFrame) -> None:
+        self.keys, self.scored, self.asked = [(dataset, system) for system in systems], scored, asked
+
+    def correct(
+        self,
+        rule: Rule,
+        bounds: tuple[float, float],
+        judged: outcomes.Correction,
+        confidence: float,
+        design: Design | None = None,
+    ) -> _Found:
+        """The corrected mean of the system, or of the first minus the second."""
+        cells = [rule.cells[key] for key in self.keys if key in rule.cells]
+        places = [np.array([one.places[name] for name in self.scored["query_id"]], dtype=np.int64) for one in cells]
+        labels = int(cells[0].labels[places[0]].sum()) if cells else 0
+        correction = replace(judged, labels=labels)
+        layout = place_rows(design, self.scored, self.asked) or lay_out_clusters(range(self.scored.height))
+        reason = rule.problem
+        if reason is None and (labels < outcomes.FEWEST_LABELS or len(cells) < len(self.keys)):
+            reason = (
+                f"only {labels} pairs of its queries have labels, where at least {outcomes.FEWEST_LABELS} are needed"
+            )
+        if reason is None and layout.clusters < _FEWEST_CLUSTERS:
+            reason = "all scored questions belong to one cluster"
+        if reason is not None:
+            return _Found(None, None, replace(correction, reason=reason))
+        own, *other = (one.found.take(at) for one, at in zip(cells, places, strict=True))
+        found = average_queries(own - other[0] if other else own, layout, confidence)
+        return _clip(_Found(found.value, found.interval, correction, found.p_value), bounds)
+
+
+def _compare_rankings(
+    one: Comparison,
+    own: pl.DataFrame,
+    base: pl.DataFrame,
+    rule: Rule,
+    confidence: float,
+    design: Design | None,
+    *,
+    can_pair: bool,
+) -> Comparison | outcomes.Note:
+    if not can_pair or not rule.cells:
+        why = rule.problem or "labels of pairs compare systems of one evaluation only; evaluate both in one spec"
+        rule = replace(rule, problem=why)
+    scored = own.filter(own["status"] == "scored")
+    both = scored.join(base.filter(base["status"] == "scored"), on="query_id", how="semi", maintain_order="left")
+    width = rule.bounds[1] - rule.bounds[0]
+    judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
+    pair = _RankedQueries([one.system, one.baseline], one.dataset, both, own)
+    found = pair.correct(rule, (-width, width), judged, confidence, design)
+    if found.value is None:
+        return _explain_no_comparison(one, found)
+    told = one.design
+    if told is not None and told.plain is not None:
+        told = replace(told, plain=pair.correct(rule, (-width, width), judged, confidence).value)
+    before = _RankedQueries([one.baseline], one.dataset, both, own).correct(
+        rule, rule.bounds, judged, confidence, design
+    )
+    return _settle_comparison(one, found, before, told)
 
 
 def _correct(
