@@ -14,6 +14,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
+from rageval_spec.plugin import RankingMetric
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Evaluation
     from rageval_spec.data.labels import Label
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-    from rageval_spec.plugin import Labels, Metric
     from rageval_spec.statistics.aggregation import PairedTests
     from rageval_spec.statistics.raters.label_correction import Rule
 
@@ -75,14 +75,17 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
         return LabelledValues(evaluation.values)
     from rageval_spec.calibration.labelled_items import join_labels
     from rageval_spec.data.labels import find_ends
+    from rageval_spec.pipeline.pair_labels import correct_rankings
     from rageval_spec.statistics.raters.label_correction import Rule
 
     rules: dict[str, Rule] = {}
     frames: list[pl.DataFrame] = []
     notes: list[Note] = []
+    of_pairs: dict[str, dict[str, str]] = {}
     for name, metric in labelled.items():
         source, bounds, problem = str(metric.node.labels), find_ends(*metric.bounds), None
-        if parts.labels[source].of_pairs:
+        if isinstance(metric, RankingMetric):
+            of_pairs.setdefault(source, {})[name] = metric.measure()
             rules[name] = Rule(source, bounds, "imputation")
             continue
         try:
@@ -95,31 +98,16 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
             frames.append(_make_frame(joined, bounds))
             notes += _describe(joined, labels, source)
         rules[name] = Rule(source, bounds, metric.node.correction, problem)
-    for source in dict.fromkeys(rule.source for rule in rules.values() if rule.method == "imputation"):
-        own = {name: labelled[name] for name, rule in rules.items() if rule.source == source}
-        ranked, told = _correct_rankings(parts.labels[source], own, evaluation)
-        rules |= {name: replace(rules[name], **found) for name, found in ranked.items()}
-        notes += told
+    for source, measures in of_pairs.items():
+        try:
+            cells, told = correct_rankings(parts.labels[source], measures, evaluation)
+        except DataError as error:
+            rules |= {name: replace(rules[name], problem=str(error)) for name in measures}
+        else:
+            rules |= {name: replace(rules[name], cells=of) for name, of in cells.items()}
+            notes += told
     values = _join(evaluation.values, frames)
     return LabelledValues(values, rules, tuple(notes), confidence, evaluation.question_designs)
-
-
-def _correct_rankings(
-    source: Labels[Any], metrics: Mapping[str, Metric[Any]], evaluation: Evaluation
-) -> tuple[dict[str, dict[str, Any]], list[Note]]:
-    """The cells of each metric's rule, or its problem, and notes."""
-    from rageval_spec.pipeline.pair_labels import correct_rankings
-
-    has_relevant = bool(source.node.each_query_has_relevant)
-    try:
-        cells, notes = correct_rankings(source.read(), metrics, evaluation, has_relevant=has_relevant)
-    except DataError as error:
-        return {name: {"problem": str(error)} for name in metrics}, []
-    few = max((int(cell.labels.sum()) for of in cells.values() for cell in of.values()), default=0)
-    if few < FEW:
-        told = f"only {count_noun(few, 'pair')} {agree(few, 'has')} labels; from {FEW} on, intervals become useful"
-        notes = [*notes, Note("few_labels", f"{', '.join(metrics)}: {told}", count=few)]
-    return {name: {"cells": of} for name, of in cells.items()}, notes
 
 
 def attach_again(labelled: LabelledValues, parts: SpecPlugins, earlier: Evaluation) -> pl.DataFrame:
@@ -132,9 +120,9 @@ def attach_again(labelled: LabelledValues, parts: SpecPlugins, earlier: Evaluati
 
     frames: list[pl.DataFrame] = []
     for name, rule in labelled.rules.items():
-        if rule.method == "imputation":
-            continue
         metric = parts.metrics[name]
+        if isinstance(metric, RankingMetric):
+            continue
         try:
             labels = choose_labels(parts.labels[rule.source].read(), name, metric.node.use)
             named = [one for one in labels if one.claim is None and one.answer]
@@ -257,7 +245,7 @@ def match_labels(parts: SpecPlugins, limit: int | None = None) -> tuple[LabelMat
     found = []
     for name, metric in labelled.items():
         source = str(metric.node.labels)
-        if parts.labels[source].of_pairs:
+        if isinstance(metric, RankingMetric):
             continue
         labels = [one for one in choose_labels(parts.labels[source].read(), name, metric.node.use) if one.claim is None]
         found.append(_match(name, source, labels, answers))

@@ -473,26 +473,22 @@ def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
         found: tuple[str, str | None] | None = _find_misuse(spec, metric, source)
         if found is None and source is not None:
             with suppress(DataError, OSError):  # `check_files` reports it
-                if source.of_pairs:
-                    found = _find_pair_fault(source.read(), str(metric.node.labels), parts)
-                else:
-                    found = _find_fault(source.read(), metric, name, source.scale, parts)
+                found = _find_fault(source.read(), metric, name, source.scale, parts)
         if found is not None:
             yield spec.diagnose(path, found[0], "unusable-labels", found[1])
 
 
 def _find_misuse(spec: Spec, metric: Metric[Any], source: Labels[Any] | None) -> tuple[str, str] | None:
     remove = "remove 'labels:'"
-    if isinstance(metric, RankingMetric) and type(metric).unscorable is RankingMetric.unscorable:
-        if source is not None and not source.of_pairs:
-            told = f"{metric.node.use} is a metric of rankings, which labels of pairs of query and document correct"
-            return told, f"write 'use: qrels' in 'labels.{metric.node.labels}'"
-        if metric.node.correction != "ppi":
-            return "'correction' is for metrics of answers; labels of pairs have a method of their own", "remove it"
-    elif not isinstance(metric, AnswerMetric):
+    is_ranking = isinstance(metric, RankingMetric) and type(metric).unscorable is RankingMetric.unscorable
+    if not isinstance(metric, AnswerMetric) and not is_ranking:
         return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", remove
-    elif source is not None and source.of_pairs:
-        return f"labels of pairs correct metrics of rankings, and {metric.node.use} is one of answers", remove
+    if source is not None and source.of_pairs != is_ranking:
+        kinds = ("rankings", "answers", "") if is_ranking else ("answers", "pairs of query and document", "not ")
+        told = f"{metric.node.use} is a metric of {kinds[0]}, and the labels '{metric.node.labels}' are of {kinds[1]}"
+        return told, f"name labels that are {kinds[2]}'use: qrels'"
+    if is_ranking and metric.node.correction != "ppi":
+        return "'correction' is for labels of answers, and those of pairs have one method", "remove 'correction:'"
     if metric.statistic != "mean":
         return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", remove
     if metric.bounds[1] is None:
@@ -500,19 +496,6 @@ def _find_misuse(spec: Spec, metric: Metric[Any], source: Labels[Any] | None) ->
     if spec.stopping is not None:
         message = "'stopping' decides by the judge's values alone, which 'labels' correct"
         return message, "remove 'labels:' or 'stopping:'"
-    return None
-
-
-def _find_pair_fault(labels: Sequence[Label], source: str, parts: SpecPlugins) -> tuple[str, str] | None:
-    """Why labels of pairs cannot correct a metric, and what to do."""
-    count = len({(one.dataset, one.query_id, one.document) for one in labels})
-    if count < FEWEST_LABELS:
-        told = f"'{source}' has labels of only {count_noun(count, 'pair')}; a corrected mean needs at least"
-        return f"{told} {FEWEST_LABELS}", "label more pairs, or remove 'labels:' to see the judge's own mean"
-    unnamed = next((one for one in labels if not one.dataset), None)
-    if len(parts.datasets) > 1 and unnamed is not None:
-        told = f"{unnamed.place}: the label does not name its dataset, and there are several"
-        return f"{told}: {', '.join(parts.datasets)}", "write the labels as CSV with a column 'dataset'"
     return None
 
 
@@ -533,20 +516,21 @@ def _find_fault(
     whole = [label for label in own if label.claim is None]
     if not whole:
         return f"all labels of {source} are of claims; a mean needs labels of whole answers", "label whole answers"
-    if len({(label.dataset, label.system, label.query_id, label.answer) for label in whole}) < FEWEST_LABELS:
-        count = count_noun(len({label.item for label in whole}), "answer")
+    noun = "pair" if whole[0].document else "answer"
+    if len({label.item for label in whole}) < FEWEST_LABELS:
+        count = count_noun(len({label.item for label in whole}), noun)
         return (
             f"{source} has labels of only {count} for {name}; a corrected mean needs at least {FEWEST_LABELS}",
-            "label more answers, or remove 'labels:' to see the judge's own mean",
+            f"label more {noun}s, or remove 'labels:' to see the judge's own mean",
         )
-    answering = [name for name, system in parts.systems.items() if system.can_answer]
+    answering = [name for name, system in parts.systems.items() if system.can_answer and noun == "answer"]
     for part, names in (("dataset", [*parts.datasets]), ("system", answering)):
         lacking = next((label for label in whole if not getattr(label, part)), None)
         if len(names) > 1 and lacking is not None:
             told = f"{lacking.place}: the label does not name its {part}, and there are several: {', '.join(names)}"
             return told, f"add a column '{part}'"
     try:
-        for label in whole:
+        for label in whole if noun == "answer" else ():
             average_labels([label], scale, _SCALE)
     except DataError as error:
         return str(error), None

@@ -38,8 +38,8 @@ _FEWEST_CLUSTERS = 2
 class Rule:
     """How a metric is corrected by the labels that the spec names `source`.
 
-    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers. For labels of pairs,
-    `cells` has the corrected queries by dataset and system.
+    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers. For labels of pairs of
+    a query and a document, `cells` has what they make of each dataset and system.
     """
 
     source: str
@@ -93,15 +93,13 @@ def _correct_aggregate(
         return one
     judged = outcomes.Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
     scored = frame.filter(frame["status"] == "scored")
-    told = one.design
     if rule.method == "imputation":
-        ranked = _RankedQueries([one.system], one.dataset, scored, frame)
-        found = ranked.correct(rule, rule.bounds, judged, confidence, design)
-        if told is not None and told.plain is not None:
-            told = replace(told, plain=ranked.correct(rule, rule.bounds, judged, confidence).value)
+        found = _correct_ranking([one.cell], scored, place_rows(design, scored, frame), rule, judged, confidence)
+        told = one.design and replace(one.design, plain=None)
         return replace(one, mean=found.value, interval=found.interval, correction=found.correction, design=told)
     labelled = LabelledRows.of(scored, place_rows(design, scored, frame))
     found = _correct(labelled, rule, rule.bounds, judged, confidence)
+    told = one.design
     if told is not None and told.plain is not None:
         plain = _correct(LabelledRows.of(scored), rule, rule.bounds, judged, confidence)
         told = replace(told, plain=plain.value)
@@ -135,12 +133,13 @@ def correct_comparisons(
             continue
         own = replace(one.cell, slice=None)
         base = bases[replace(own, system=one.baseline if earlier is None else one.system)]
-        design = (designs or {}).get(one.dataset)
-        if rules[one.metric].method == "imputation":
-            is_base = earlier is None  # the judged documents of an earlier ranking are not known
-            found = _compare_rankings(one, cells[own], base, rules[one.metric], confidence, design, can_pair=is_base)
+        design, rule = (designs or {}).get(one.dataset), rules[one.metric]
+        if rule.method == "imputation":
+            if earlier is not None:
+                rule = replace(rule, problem=rule.problem or _ONE_EVALUATION)
+            found = _compare_rankings(one, cells[own], base, rule, confidence, design)
         else:
-            found = _correct_comparison(one, LabelledPair(cells[own], base, design), rules[one.metric], confidence)
+            found = _correct_comparison(one, LabelledPair(cells[own], base, design), rule, confidence)
         kept += [found] if isinstance(found, Comparison) else []
         notes += [found] if isinstance(found, outcomes.Note) else []
     return replace(compared, comparisons=adjust(kept), notes=tuple(notes))
@@ -152,23 +151,20 @@ def _correct_comparison(
     width = rule.bounds[1] - rule.bounds[0]
     judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
     found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
-    if found.value is None:
-        return _explain_no_comparison(one, found)
     base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
     told = one.design
     if told is not None and told.plain is not None:
         plain = pair.drop_design()
         told = replace(told, plain=_correct(plain.differences, rule, (-width, width), judged, confidence, plain).value)
-    return _settle_comparison(one, found, base, told)
+    return _settle_comparison(one, found, base.value, told)
 
 
-def _explain_no_comparison(one: Comparison, found: _Found) -> outcomes.Note:
-    subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
-    return outcomes.Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
-
-
-def _settle_comparison(one: Comparison, found: _Found, base: _Found, design: CellDesign | None) -> Comparison:
-    assert found.value is not None, "a comparison without a value is a note"
+def _settle_comparison(
+    one: Comparison, found: _Found, base: float | None, design: CellDesign | None
+) -> Comparison | outcomes.Note:
+    if found.value is None:
+        subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
+        return outcomes.Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
     return replace(
         one,
         design=design,
@@ -176,74 +172,50 @@ def _settle_comparison(one: Comparison, found: _Found, base: _Found, design: Cel
         interval=found.interval,
         p_value=found.p_value,
         p_adjusted=found.p_value,
-        baseline_mean=base.value,
+        baseline_mean=base,
         correction=found.correction,
         limit=None,
     )
 
 
-class _RankedQueries:
-    """The scored queries of a system on a dataset, or of two systems, whose grades are corrected by labels of pairs."""
-
-    def __init__(self, systems: Sequence[str], dataset: str, scored: pl.DataFrame, asked: pl.DataFrame) -> None:
-        self.keys, self.scored, self.asked = [(dataset, system) for system in systems], scored, asked
-
-    def correct(
-        self,
-        rule: Rule,
-        bounds: tuple[float, float],
-        judged: outcomes.Correction,
-        confidence: float,
-        design: Design | None = None,
-    ) -> _Found:
-        """The corrected mean of the system, or of the first minus the second."""
-        cells = [rule.cells[key] for key in self.keys if key in rule.cells]
-        places = [np.array([one.places[name] for name in self.scored["query_id"]], dtype=np.int64) for one in cells]
-        labels = int(cells[0].labels[places[0]].sum()) if cells else 0
-        correction = replace(judged, labels=labels)
-        layout = place_rows(design, self.scored, self.asked) or lay_out_clusters(range(self.scored.height))
-        reason = rule.problem
-        if reason is None and (labels < outcomes.FEWEST_LABELS or len(cells) < len(self.keys)):
-            reason = (
-                f"only {labels} pairs of its queries have labels, where at least {outcomes.FEWEST_LABELS} are needed"
-            )
-        if reason is None and layout.clusters < _FEWEST_CLUSTERS:
-            reason = "all scored questions belong to one cluster"
-        if reason is not None:
-            return _Found(None, None, replace(correction, reason=reason))
-        own, *other = (one.found.take(at) for one, at in zip(cells, places, strict=True))
-        found = average_queries(own - other[0] if other else own, layout, confidence)
-        return _clip(_Found(found.value, found.interval, correction, found.p_value), bounds)
+_ONE_EVALUATION = "labels of pairs compare systems of one evaluation; evaluate both in one spec"
 
 
 def _compare_rankings(
-    one: Comparison,
-    own: pl.DataFrame,
-    base: pl.DataFrame,
-    rule: Rule,
-    confidence: float,
-    design: Design | None,
-    *,
-    can_pair: bool,
+    one: Comparison, own: pl.DataFrame, base: pl.DataFrame, rule: Rule, confidence: float, design: Design | None
 ) -> Comparison | outcomes.Note:
-    if not can_pair or not rule.cells:
-        why = rule.problem or "labels of pairs compare systems of one evaluation only; evaluate both in one spec"
-        rule = replace(rule, problem=why)
-    scored = own.filter(own["status"] == "scored")
-    both = scored.join(base.filter(base["status"] == "scored"), on="query_id", how="semi", maintain_order="left")
-    width = rule.bounds[1] - rule.bounds[0]
+    scored, other = (of.filter(of["status"] == "scored") for of in (own, base))
+    both = scored.join(other, on="query_id", how="semi", maintain_order="left")
     judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
-    pair = _RankedQueries([one.system, one.baseline], one.dataset, both, own)
-    found = pair.correct(rule, (-width, width), judged, confidence, design)
-    if found.value is None:
-        return _explain_no_comparison(one, found)
-    told = one.design
-    if told is not None and told.plain is not None:
-        told = replace(told, plain=pair.correct(rule, (-width, width), judged, confidence).value)
-    before = _RankedQueries([one.baseline], one.dataset, both, own).correct(
-        rule, rule.bounds, judged, confidence, design
-    )
-    return _settle_comparison(one, found, before, told)
+    cells, layout = (one.cell, replace(one.cell, system=one.baseline)), place_rows(design, both, own)
+    found, before = (_correct_ranking(of, both, layout, rule, judged, confidence) for of in (cells, cells[1:]))
+    return _settle_comparison(one, found, before.value, one.design and replace(one.design, plain=None))
+
+
+def _correct_ranking(
+    cells: Sequence[outcomes.Cell],
+    scored: pl.DataFrame,
+    layout: Layout | None,
+    rule: Rule,
+    judged: outcomes.Correction,
+    confidence: float,
+) -> _Found:
+    """The corrected mean of a cell on the scored questions, or of the first cell minus the second."""
+    ranked = [rule.cells[key] for one in cells if (key := (one.dataset, one.system)) in rule.cells]
+    places = [[one.places[name] for name in scored["query_id"]] for one in ranked]
+    labels = int(ranked[0].labels[places[0]].sum()) if ranked else 0
+    layout = layout or lay_out_clusters(range(scored.height))
+    reason, (low, high) = rule.problem, rule.bounds
+    if reason is None and (labels < outcomes.FEWEST_LABELS or len(ranked) < len(cells)):
+        reason = f"only {labels} judged pairs have labels, where at least {outcomes.FEWEST_LABELS} are needed"
+    if reason is None and layout.clusters < _FEWEST_CLUSTERS:
+        reason = "all scored questions belong to one cluster"
+    if reason is not None:
+        return _Found(None, None, replace(judged, labels=labels, reason=reason))
+    own, *other = (one.numbers[:, at] for one, at in zip(ranked, places, strict=True))
+    value, interval, p_value = average_queries(own - other[0] if other else own, layout, confidence)
+    found = _Found(value, interval, replace(judged, labels=labels), p_value)
+    return _clip(found, (low - high, high - low) if other else (low, high))
 
 
 def _correct(
