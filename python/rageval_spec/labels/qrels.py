@@ -17,14 +17,11 @@ _ROWS = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
 class QrelsLabelsNode(FileLabelsNode):
     """People's grades of some pairs of a query and a document, which correct metrics of rankings."""
 
-    path: str = Field(
-        description="TREC qrels, or CSV, TSV, JSON or Parquet with a row for each judgement: `query_id`, `doc_id`, "
-        "`relevance`, and if known `probability`, `annotator` and `dataset`."
-    )
+    path: str = Field(description="TREC qrels, or CSV, TSV, JSON or Parquet with `query_id, doc_id, relevance`.")
     each_query_has_relevant: bool = Field(
         default=False,
-        description="Whether each query has a judged document that people find relevant. Say so if it is true: where "
-        "queries have one or two relevant documents, numbers are biased without it.",
+        description="Whether people find a judged document relevant to each query. Say so if it is true: else numbers "
+        "are biased where queries have one or two relevant documents.",
     )
 
 
@@ -43,8 +40,7 @@ class QrelsLabels(FileLabels[QrelsLabelsNode]):
         labels = tuple(read_label_file(path, self.columns, setting=SETTING))
         for one in labels:
             if not one.document or isinstance(one.value, str) or one.value % 1:
-                fault = f"the grade is {one.value}; write a whole number" if one.document else "there is no 'doc_id'"
-                raise DataError(f"{one.place}: {fault}")
+                raise DataError(f"{one.place}: a label needs a 'doc_id' and a grade that is a whole number")
         refuse_duplicates(labels)
         return labels
 

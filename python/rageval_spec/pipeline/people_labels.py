@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT, UNNAMED, Note, has_unnamed
-from rageval_spec.dataclass import asdict, dataclass, field, replace
+from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
@@ -81,12 +81,12 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
     rules: dict[str, Rule] = {}
     frames: list[pl.DataFrame] = []
     notes: list[Note] = []
-    of_pairs: dict[str, dict[str, str]] = {}
     for name, metric in labelled.items():
         source, bounds, problem = str(metric.node.labels), find_ends(*metric.bounds), None
         if isinstance(metric, RankingMetric):
-            of_pairs.setdefault(source, {})[name] = metric.measure()
-            rules[name] = Rule(source, bounds, "imputation")
+            cells, problem, told = correct_rankings(parts.labels[source], name, metric.measure(), evaluation)
+            rules[name] = Rule(source, bounds, "imputation", problem, cells)
+            notes += told
             continue
         try:
             labels = choose_labels(parts.labels[source].read(), name, metric.node.use)
@@ -98,14 +98,6 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
             frames.append(_make_frame(joined, bounds))
             notes += _describe(joined, labels, source)
         rules[name] = Rule(source, bounds, metric.node.correction, problem)
-    for source, measures in of_pairs.items():
-        try:
-            cells, told = correct_rankings(parts.labels[source], measures, evaluation)
-        except DataError as error:
-            rules |= {name: replace(rules[name], problem=str(error)) for name in measures}
-        else:
-            rules |= {name: replace(rules[name], cells=of) for name, of in cells.items()}
-            notes += told
     values = _join(evaluation.values, frames)
     return LabelledValues(values, rules, tuple(notes), confidence, evaluation.question_designs)
 
@@ -119,10 +111,8 @@ def attach_again(labelled: LabelledValues, parts: SpecPlugins, earlier: Evaluati
     from rageval_spec.calibration.labelled_items import join_labels
 
     frames: list[pl.DataFrame] = []
-    for name, rule in labelled.rules.items():
-        metric = parts.metrics[name]
-        if isinstance(metric, RankingMetric):
-            continue
+    for name, metric in list_labelled(parts.answer_metrics).items():
+        rule = labelled.rules[name]
         try:
             labels = choose_labels(parts.labels[rule.source].read(), name, metric.node.use)
             named = [one for one in labels if one.claim is None and one.answer]
@@ -238,15 +228,13 @@ def match_labels(parts: SpecPlugins, limit: int | None = None) -> tuple[LabelMat
 
     Only the first `limit` queries of each dataset are evaluated.
     """
-    labelled = list_labelled(parts.metrics)
+    labelled = list_labelled(parts.answer_metrics)
     if not labelled:
         return ()
     answers = dict(_list_answers(parts, limit))
     found = []
     for name, metric in labelled.items():
         source = str(metric.node.labels)
-        if isinstance(metric, RankingMetric):
-            continue
         labels = [one for one in choose_labels(parts.labels[source].read(), name, metric.node.use) if one.claim is None]
         found.append(_match(name, source, labels, answers))
     return tuple(found)

@@ -484,9 +484,8 @@ def _find_misuse(spec: Spec, metric: Metric[Any], source: Labels[Any] | None) ->
     if not isinstance(metric, AnswerMetric) and not is_ranking:
         return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", remove
     if source is not None and source.of_pairs != is_ranking:
-        kinds = ("rankings", "answers", "") if is_ranking else ("answers", "pairs of query and document", "not ")
-        told = f"{metric.node.use} is a metric of {kinds[0]}, and the labels '{metric.node.labels}' are of {kinds[1]}"
-        return told, f"name labels that are {kinds[2]}'use: qrels'"
+        wanted = "pairs of a query and a document ('use: qrels')" if is_ranking else "answers (not 'use: qrels')"
+        return f"{metric.node.use} needs labels of {wanted}, and '{metric.node.labels}' has others", remove
     if is_ranking and metric.node.correction != "ppi":
         return "'correction' is for labels of answers, and those of pairs have one method", "remove 'correction:'"
     if metric.statistic != "mean":

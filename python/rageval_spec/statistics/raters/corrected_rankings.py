@@ -4,11 +4,8 @@ First, the grades of pairs without labels are drawn: a pair gets a grade as ofte
 of the same grade and stratum. Then each labelled pair says how far this is off: the measure with people's grade, minus
 that with a drawn one, counts for all pairs that it stands for (augmented inverse probability weighting: Robins,
 Rotnitzky and Zhao, 1994). So errors that go with rank, system or query are corrected too, as far as the measure is
-linear in the grades. If all pairs have labels, the estimate is the measure over people's grades.
-
-The variance is that of the queries, of the draws, whose chances differ as in the Bayesian bootstrap over queries
-(Rubin, 1981), and of the labels' corrections. A judge without an error on the labels can err all the same, so each
-chance also counts `_WRONG` errors that nobody saw.
+linear in the grades. The variance is that of the queries, of the labels' corrections, and of the draws, whose chances
+differ as in the Bayesian bootstrap over queries (Rubin, 1981).
 """
 
 from __future__ import annotations
@@ -22,19 +19,16 @@ from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.weighted_clusters import Layout, add_up
 
-_DRAWS = 20
-_RIGHT, _WRONG = 0.5, 0.25
-"""How many pairs of each grade the judge is taken to have graded rightly and wrongly, beside those with labels."""
-_ALIKE = 1.0
-"""As how many labels of a stratum the chances of all strata together count."""
+_DRAWS, _ALIKE, _RIGHT, _WRONG = 20, 1.0, 0.5, 0.25
+"""As how many labels of a stratum the chances in all strata count, to which right and wrong grades are added: a judge
+without an error on the labels can err."""
 
 
 class GradedPairs(NamedTuple):
-    """Pairs of a query and a document, in the order of `queries`, which numbers the queries from 0.
+    """Pairs of a query and a document in ascending order of `queries`, which are numbers from 0.
 
-    The judge is taken to err alike on the pairs of a stratum. `people` is not a number (NaN) for pairs without labels,
-    `weights` one over the probability of being labelled. `has_relevant`: each query has a pair that people grade above
-    0, and draws keep to it.
+    `people` is NaN for pairs without labels, `weights` one over the probability of being labelled. `has_relevant`: each
+    query has a pair that people grade above 0, and draws keep to it.
     """
 
     queries: Ints
@@ -46,10 +40,7 @@ class GradedPairs(NamedTuple):
 
 
 class CorrectedCell(NamedTuple):
-    """A measure of a system: the place of each query's id, and by place its numbers and how many labels it has.
-
-    The rows of the numbers are the draws, and last what the labels move the measure by.
-    """
+    """A measure of a system: the place of each query; by place its draws, then what labels move it by; the labels."""
 
     places: Mapping[str, int]
     numbers: Floats
@@ -60,8 +51,7 @@ def correct_queries(pairs: GradedPairs, measure: Callable[[Ints, Ints], Floats],
     """The numbers of each measure, shape (measures, draws + 1, queries), as in `CorrectedCell`.
 
     `measure` gets the grades of all pairs, and the rows of the pairs whose queries it is to compute; it returns an
-    array (measures, queries). The chances for a query come from the labels of other queries: by its own, the judge
-    would look better on it than it is.
+    array (measures, queries). A query's own labels do not count for its chances: they would flatter the judge.
     """
     rows = np.flatnonzero(~np.isnan(pairs.people))
     owner, draw = pairs.queries[rows], _prepare_drawing(pairs, rows, np.random.default_rng(seed))
@@ -82,31 +72,25 @@ def correct_queries(pairs: GradedPairs, measure: Callable[[Ints, Ints], Floats],
 
 
 def average_queries(numbers: Floats, layout: Layout, confidence: float) -> tuple[float, Interval, float]:
-    """The corrected mean of the numbers of a cell, its interval, and the p-value of 0, by a layout of several clusters.
+    """The corrected mean of the numbers of a cell, its interval, and the p-value of 0; of several clusters.
 
-    The degrees of freedom are Satterthwaite's. The corrections have one more than there are queries that carry them
-    (Kish): if few labels differ from the judge's grades, the interval is wide.
+    The degrees of freedom are Satterthwaite's. The corrections have one more than queries that carry them (Kish).
     """
     shares, own = layout.weights, numbers[:, layout.rows]
     means = own @ shares
     scale = layout.clusters / (layout.clusters - 1)
-    apart = np.stack(
-        [add_up(layout.members, shares * (row - mean), layout.clusters) for row, mean in zip(own, means, strict=True)]
-    )
+    apart = np.stack([add_up(layout.members, row, layout.clusters) for row in shares * (own - means[:, None])])
     squares = scale * apart**2
     between, of_labels = float(squares[:-1].sum(axis=1).mean()), squares[-1]
     labels = float(of_labels.sum()) + float(means[:-1].var(ddof=1)) * (1 + 1 / _DRAWS)
-    carrying = float(of_labels.sum()) ** 2 / float((of_labels**2).sum()) if of_labels.any() else 1.0
+    carrying = float(of_labels.sum()) ** 2 / max(float((of_labels**2).sum()), 1e-300)
     value, error = float(means[:-1].mean() + means[-1]), math.sqrt(between + labels)
     divisor = between**2 / layout.degrees + labels**2 / (1 + carrying)
-    degrees = max(1, math.floor(error**4 / divisor)) if divisor else 1
+    degrees = max(1, math.floor(error**4 / max(divisor, 1e-300)))
     half = kernels.student_quantile((1 + confidence) / 2, degrees) * error
     t = abs(value) / error if error else math.inf if value else 0.0
-    return (
-        value,
-        Interval(value - half, value + half, confidence, "imputed-grades"),
-        kernels.student_p_value(t, degrees),
-    )
+    interval = Interval(value - half, value + half, confidence, "imputed-grades")
+    return value, interval, kernels.student_p_value(t, degrees)
 
 
 def _prepare_drawing(pairs: GradedPairs, rows: Ints, random: np.random.Generator) -> Callable[[], tuple[Ints, Ints]]:
@@ -120,23 +104,14 @@ def _prepare_drawing(pairs: GradedPairs, rows: Ints, random: np.random.Generator
     places[labelled] = np.arange(len(labelled))
     prior = np.where(np.eye(size) == 1, _RIGHT, _WRONG / max(1, size - 1))
 
-    def draw_chances() -> Floats:
-        seen = np.zeros((len(labelled) + 1, int(pairs.strata.max()) + 1, size, size))
-        counts = random.exponential(size=len(labelled))[owner]
-        np.add.at(seen, (owner, pairs.strata[rows], judged[rows], told), counts)
-        others = np.maximum(seen.sum(axis=0) - seen, 0.0)
-        of_all = others.sum(axis=1) + random.gamma(prior)
-        others += _ALIKE * (of_all / of_all.sum(axis=-1, keepdims=True))[:, None]
-        found: Floats = others[places[queries], pairs.strata, judged]
-        return found
-
     def take(chances: Floats) -> Ints:
         upto = np.cumsum(chances, axis=1)
-        found: Ints = (random.random((len(chances), 1)) * upto[:, -1:] > upto[:, :-1]).sum(axis=1)
-        return found
+        return np.asarray((random.random((len(chances), 1)) * upto[:, -1:] > upto[:, :-1]).sum(axis=1))
 
     def fill(made: Ints, chances: Floats) -> Ints:
-        """Give each query without a relevant pair one, by its odds: the largest of Gumbel's variables."""
+        """Give each query one relevant pair, if it must have one, by its odds: the largest of Gumbel's variables."""
+        if not pairs.has_relevant:
+            return made
         yes, no = chances[:, is_good].sum(axis=1), chances[:, ~is_good].sum(axis=1)
         lacking = np.flatnonzero((np.bincount(queries, is_good[made]) == 0)[queries] & (yes > 0) & (no > 0))
         keys = np.log(yes[lacking] / no[lacking]) + random.gumbel(size=len(lacking))
@@ -146,31 +121,31 @@ def _prepare_drawing(pairs: GradedPairs, rows: Ints, random: np.random.Generator
         return made
 
     def draw() -> tuple[Ints, Ints]:
-        chances = draw_chances()
+        seen = np.zeros((len(labelled) + 1, int(pairs.strata.max()) + 1, size, size))
+        counts = random.exponential(size=len(labelled))[owner]
+        np.add.at(seen, (owner, pairs.strata[rows], judged[rows], told), counts)
+        others = np.maximum(seen.sum(axis=0) - seen, 0.0)
+        of_all = others.sum(axis=1) + random.gamma(prior)
+        others += _ALIKE * (of_all / of_all.sum(axis=-1, keepdims=True))[:, None]
+        chances = others[places[queries], pairs.strata, judged]
         if pairs.has_relevant:
-            yes, no = chances[:, is_good].sum(axis=1), chances[:, ~is_good].sum(axis=1)
-            chances[:, is_good] *= _balance(queries, yes, no)
-        made = take(chances)
-        known = fill(made, chances) if pairs.has_relevant else made
-        others = known[rows]
-        known[rows] = told
-        if pairs.has_relevant:
-            chances[np.ix_(rows, is_good)] = 0.0  # people's grades stay
-            known = fill(known, chances)
-            is_only = np.bincount(queries, is_good[known])[queries[rows]] == is_good[told]
-            others = np.where(is_only & ~is_good[others], told, others)
-        return levels[known], levels[others]
+            chances[:, is_good] *= _balance(queries, chances[:, is_good].sum(axis=1), chances[:, ~is_good].sum(axis=1))
+        made = fill(take(chances), chances)
+        drawn, made[rows] = made[rows], told
+        chances[np.ix_(rows, is_good)] = 0.0  # people's grades stay
+        made = fill(made, chances)
+        is_only = (np.bincount(queries, is_good[made])[queries[rows]] == 1) & is_good[told] & ~is_good[drawn]
+        return levels[made], levels[np.where(is_only & pairs.has_relevant, told, drawn)]
 
     return draw
 
 
 def _balance(queries: Ints, yes: Floats, no: Floats) -> float:
     """The factor of the odds with which there are as many relevant pairs as likely, with one more where none is."""
-    wanted, low, high = float((yes / (yes + no)).sum()), -12.0, 0.0
+    wanted, low, high = (yes / (yes + no)).sum(), -12.0, 0.0
     for _ in range(20):
         middle = (low + high) / 2
         not_relevant = no / (yes * math.exp(middle) + no)
         nothing = np.exp(np.bincount(queries, np.log(np.maximum(not_relevant, 1e-300))))
-        too_many = float((1 - not_relevant).sum() + nothing.sum()) > wanted
-        low, high = (low, middle) if too_many else (middle, high)
+        low, high = (low, middle) if (1 - not_relevant).sum() + nothing.sum() > wanted else (middle, high)
     return math.exp(high)

@@ -28,7 +28,7 @@ from rageval_spec.statistics.raters.corrected_rankings import CorrectedCell, ave
 from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out, lay_out_clusters
 
 if TYPE_CHECKING:
-    from rageval_spec.data.datasets import CellDesign, Design
+    from rageval_spec.data.datasets import Design
 
 
 _FEWEST_CLUSTERS = 2
@@ -38,8 +38,8 @@ _FEWEST_CLUSTERS = 2
 class Rule:
     """How a metric is corrected by the labels that the spec names `source`.
 
-    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers. For labels of pairs of
-    a query and a document, `cells` has what they make of each dataset and system.
+    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers. Labels of pairs have
+    `cells`, by dataset and system.
     """
 
     source: str
@@ -93,13 +93,12 @@ def _correct_aggregate(
         return one
     judged = outcomes.Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
     scored = frame.filter(frame["status"] == "scored")
+    layout, told = place_rows(design, scored, frame), one.design
     if rule.method == "imputation":
-        found = _correct_ranking([one.cell], scored, place_rows(design, scored, frame), rule, judged, confidence)
-        told = one.design and replace(one.design, plain=None)
-        return replace(one, mean=found.value, interval=found.interval, correction=found.correction, design=told)
-    labelled = LabelledRows.of(scored, place_rows(design, scored, frame))
-    found = _correct(labelled, rule, rule.bounds, judged, confidence)
-    told = one.design
+        found = _correct_ranking([one.cell], scored, layout, rule, (judged, confidence))
+        told = told and replace(told, plain=None)
+    else:
+        found = _correct(LabelledRows.of(scored, layout), rule, rule.bounds, judged, confidence)
     if told is not None and told.plain is not None:
         plain = _correct(LabelledRows.of(scored), rule, rule.bounds, judged, confidence)
         told = replace(told, plain=plain.value)
@@ -133,13 +132,11 @@ def correct_comparisons(
             continue
         own = replace(one.cell, slice=None)
         base = bases[replace(own, system=one.baseline if earlier is None else one.system)]
-        design, rule = (designs or {}).get(one.dataset), rules[one.metric]
-        if rule.method == "imputation":
-            if earlier is not None:
-                rule = replace(rule, problem=rule.problem or _ONE_EVALUATION)
-            found = _compare_rankings(one, cells[own], base, rule, confidence, design)
-        else:
-            found = _correct_comparison(one, LabelledPair(cells[own], base, design), rule, confidence)
+        rule = rules[one.metric]
+        if rule.method == "imputation" and earlier is not None:
+            rule = replace(rule, problem="labels of pairs compare systems of one evaluation; evaluate both in one spec")
+        pair = LabelledPair(cells[own], base, (designs or {}).get(one.dataset))
+        found = _correct_comparison(one, pair, rule, confidence)
         kept += [found] if isinstance(found, Comparison) else []
         notes += [found] if isinstance(found, outcomes.Note) else []
     return replace(compared, comparisons=adjust(kept), notes=tuple(notes))
@@ -150,62 +147,45 @@ def _correct_comparison(
 ) -> Comparison | outcomes.Note:
     width = rule.bounds[1] - rule.bounds[0]
     judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
-    found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
-    base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
     told = one.design
-    if told is not None and told.plain is not None:
-        plain = pair.drop_design()
-        told = replace(told, plain=_correct(plain.differences, rule, (-width, width), judged, confidence, plain).value)
-    return _settle_comparison(one, found, base.value, told)
-
-
-def _settle_comparison(
-    one: Comparison, found: _Found, base: float | None, design: CellDesign | None
-) -> Comparison | outcomes.Note:
+    if rule.method == "imputation":
+        cells, told = [one.cell, replace(one.cell, system=one.baseline)], told and replace(told, plain=None)
+        found, base = (_correct_ranking(of, *pair.shared, rule, (judged, confidence)) for of in (cells, cells[1:]))
+    else:
+        found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
+        base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
     if found.value is None:
         subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
         return outcomes.Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
+    if told is not None and told.plain is not None:
+        plain = pair.drop_design()
+        told = replace(told, plain=_correct(plain.differences, rule, (-width, width), judged, confidence, plain).value)
     return replace(
         one,
-        design=design,
+        design=told,
         difference=found.value,
         interval=found.interval,
         p_value=found.p_value,
         p_adjusted=found.p_value,
-        baseline_mean=base,
+        baseline_mean=base.value,
         correction=found.correction,
         limit=None,
     )
 
 
-_ONE_EVALUATION = "labels of pairs compare systems of one evaluation; evaluate both in one spec"
-
-
-def _compare_rankings(
-    one: Comparison, own: pl.DataFrame, base: pl.DataFrame, rule: Rule, confidence: float, design: Design | None
-) -> Comparison | outcomes.Note:
-    scored, other = (of.filter(of["status"] == "scored") for of in (own, base))
-    both = scored.join(other, on="query_id", how="semi", maintain_order="left")
-    judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
-    cells, layout = (one.cell, replace(one.cell, system=one.baseline)), place_rows(design, both, own)
-    found, before = (_correct_ranking(of, both, layout, rule, judged, confidence) for of in (cells, cells[1:]))
-    return _settle_comparison(one, found, before.value, one.design and replace(one.design, plain=None))
-
-
 def _correct_ranking(
-    cells: Sequence[outcomes.Cell],
-    scored: pl.DataFrame,
-    layout: Layout | None,
+    cells: list[outcomes.Cell],
+    rows: pl.DataFrame,
+    at: Layout | None,
     rule: Rule,
-    judged: outcomes.Correction,
-    confidence: float,
+    told: tuple[outcomes.Correction, float],
 ) -> _Found:
     """The corrected mean of a cell on the scored questions, or of the first cell minus the second."""
+    judged, confidence = told
     ranked = [rule.cells[key] for one in cells if (key := (one.dataset, one.system)) in rule.cells]
-    places = [[one.places[name] for name in scored["query_id"]] for one in ranked]
+    places = [[one.places[name] for name in rows["query_id"]] for one in ranked]
     labels = int(ranked[0].labels[places[0]].sum()) if ranked else 0
-    layout = layout or lay_out_clusters(range(scored.height))
-    reason, (low, high) = rule.problem, rule.bounds
+    layout, reason, (low, high) = at or lay_out_clusters(range(rows.height)), rule.problem, rule.bounds
     if reason is None and (labels < outcomes.FEWEST_LABELS or len(ranked) < len(cells)):
         reason = f"only {labels} judged pairs have labels, where at least {outcomes.FEWEST_LABELS} are needed"
     if reason is None and layout.clusters < _FEWEST_CLUSTERS:
@@ -436,6 +416,7 @@ class LabelledPair:
         scored = (of.filter(of["status"] == "scored") for of in (own, base))
         both = next(scored).join(next(scored), on="query_id", how="inner", suffix="_of_base").sort("query_id")
         self._layout = place_rows(design, both, own)
+        self.shared = both, self._layout
         self._own, self._base = _read_side(both), _read_side(both, "_of_base")
 
     def add_up(self, parts: Floats) -> Floats:
