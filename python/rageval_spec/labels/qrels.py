@@ -20,8 +20,7 @@ class QrelsLabelsNode(FileLabelsNode):
     path: str = Field(description="TREC qrels, or CSV, TSV, JSON or Parquet with `query_id, doc_id, relevance`.")
     each_query_has_relevant: bool = Field(
         default=False,
-        description="Whether people find a judged document relevant to each query. Say so if it is true: else numbers "
-        "are biased where queries have one or two relevant documents.",
+        description="Whether people find a document relevant to each query. Where that is one or two, say so if true.",
     )
 
 

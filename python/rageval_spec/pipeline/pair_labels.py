@@ -69,9 +69,9 @@ def _tabulate(labels: Sequence[Label]) -> pl.DataFrame:
 
 
 def _make_pool(rows: pl.DataFrame, told: pl.DataFrame) -> pl.DataFrame:
-    """The judged pairs in the order of ids: `query_id, doc_id, relevance, stratum, people, weight, number`.
+    """The judged pairs by ids, in strata of their best rank in any system, with the query's number from 0.
 
-    The stratum is of the best rank in any system. Without probabilities, the labels of a stratum stand for its pairs.
+    Without probabilities, the labels of a stratum stand for its pairs.
     """
     pool = rows.group_by(*_PAIR, "relevance").agg(pl.col("rank").min()).sort(*_PAIR)
     if pool.select(pl.struct(_PAIR).is_duplicated().any()).item():
@@ -81,9 +81,9 @@ def _make_pool(rows: pl.DataFrame, told: pl.DataFrame) -> pl.DataFrame:
     pool = pool.join(told, on=_PAIR, how="left", maintain_order="left")
     seen = pl.col("people").count().over("stratum")
     alike = pl.len().over("stratum") / seen * pl.len() / (seen > 0).sum()
-    weight = pl.coalesce(1 / pl.col("probability"), alike).alias("weight")
-    number = pl.col("query_id").rle_id().cast(pl.Int64).alias("number")
-    return pool.select(*_PAIR, "relevance", "stratum", "people", weight, number)
+    weight = pl.coalesce(1 / pl.col("probability"), alike)
+    number = pl.col("query_id").rle_id().cast(pl.Int64)
+    return pool.select(*_PAIR, "relevance", "stratum", "people", weight=weight, number=number)
 
 
 def _correct(
@@ -116,8 +116,8 @@ def _correct(
 def _rebuild_run(rows: pl.DataFrame) -> pl.DataFrame:
     """A run with the judged documents of a system at their ranks, and others at the ranks between."""
     ranked = rows.drop_nulls("rank")
-    every = ranked.group_by("query_id", maintain_order=True).agg(pl.col("rank").max())
-    every = every.with_columns(rank=pl.int_ranges(1, pl.col("rank") + 1)).explode("rank")
+    ranks = pl.int_range(1, pl.col("rank").max() + 1).alias("rank")
+    every = ranked.group_by("query_id", maintain_order=True).agg(ranks).explode("rank")
     run = every.join(ranked, on=["query_id", "rank"], how="left", maintain_order="left")
     names = pl.coalesce("doc_id", pl.format("\0{}", "rank")).alias("doc_id")
     return run.select("query_id", names, score=-pl.col("rank").cast(pl.Float64))

@@ -37,9 +37,9 @@ class MetricNode(Node):
     )
     labels: LabelsName | None = Field(
         default=None,
-        description="What people said of some answers, or of pairs of a query and a document (`use: qrels`) for metrics "
-        "of rankings: a block under `labels:`. The mean is then what people would say: the judge's mean, corrected by "
-        "how far it is from the labels. Labels of answers belong to the metric if they name it, by `as` or `use`, or none.",
+        description="What people said of some answers, or for metrics of rankings of some pairs of a query and a "
+        "document (`use: qrels`): a block under `labels:`. The mean is then what people would say: the judge's mean, "
+        "corrected by how far it is from labels. Labels of answers name the metric, by `as` or `use`, or name none.",
     )
     correction: CorrectionMethod = Field(
         default="ppi",

@@ -487,7 +487,7 @@ def _find_misuse(spec: Spec, metric: Metric[Any], source: Labels[Any] | None) ->
         wanted = "pairs of a query and a document ('use: qrels')" if is_ranking else "answers (not 'use: qrels')"
         return f"{metric.node.use} needs labels of {wanted}, and '{metric.node.labels}' has others", remove
     if is_ranking and metric.node.correction != "ppi":
-        return "'correction' is for labels of answers, and those of pairs have one method", "remove 'correction:'"
+        return "'correction' is for labels of answers; those of pairs have one method", "remove 'correction:'"
     if metric.statistic != "mean":
         return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", remove
     if metric.bounds[1] is None:

@@ -20,15 +20,14 @@ from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.weighted_clusters import Layout, add_up
 
 _DRAWS, _ALIKE, _RIGHT, _WRONG = 20, 1.0, 0.5, 0.25
-"""As how many labels of a stratum the chances in all strata count, to which right and wrong grades are added: a judge
-without an error on the labels can err."""
+"""`_ALIKE`: as how many labels the chances in all strata count; right and wrong grades are added to these."""
 
 
 class GradedPairs(NamedTuple):
-    """Pairs of a query and a document in ascending order of `queries`, which are numbers from 0.
+    """Pairs of a query and a document, in ascending order of `queries` (numbers from 0).
 
-    `people` is NaN for pairs without labels, `weights` one over the probability of being labelled. `has_relevant`: each
-    query has a pair that people grade above 0, and draws keep to it.
+    `people` is NaN without a label, `weights` one over the probability of one. `has_relevant`: people grade a pair of
+    each query above 0.
     """
 
     queries: Ints
@@ -50,8 +49,8 @@ class CorrectedCell(NamedTuple):
 def correct_queries(pairs: GradedPairs, measure: Callable[[Ints, Ints], Floats], seed: int) -> Floats:
     """The numbers of each measure, shape (measures, draws + 1, queries), as in `CorrectedCell`.
 
-    `measure` gets the grades of all pairs, and the rows of the pairs whose queries it is to compute; it returns an
-    array (measures, queries). A query's own labels do not count for its chances: they would flatter the judge.
+    `measure` gets the grades of all pairs and the rows of queries to compute, and returns an array (measures, queries).
+    A query's own labels do not count for its chances: they would flatter the judge.
     """
     rows = np.flatnonzero(~np.isnan(pairs.people))
     owner, draw = pairs.queries[rows], _prepare_drawing(pairs, rows, np.random.default_rng(seed))
@@ -62,8 +61,7 @@ def correct_queries(pairs: GradedPairs, measure: Callable[[Ints, Ints], Floats],
         draws.append(measure(grades, np.arange(len(grades))))
         moves.append(np.zeros_like(draws[-1]))
         for turn in range(int(turns.max(initial=-1)) + 1):  # a label of each query at a time
-            chosen = np.flatnonzero((turns == turn) & (others != grades[rows]))
-            if len(chosen):
+            if len(chosen := np.flatnonzero((turns == turn) & (others != grades[rows]))):
                 changed, of = grades.copy(), owner[chosen]
                 changed[rows[chosen]] = others[chosen]
                 found = measure(changed, np.flatnonzero(np.isin(pairs.queries, of)))
@@ -72,9 +70,9 @@ def correct_queries(pairs: GradedPairs, measure: Callable[[Ints, Ints], Floats],
 
 
 def average_queries(numbers: Floats, layout: Layout, confidence: float) -> tuple[float, Interval, float]:
-    """The corrected mean of the numbers of a cell, its interval, and the p-value of 0; of several clusters.
+    """The corrected mean of a cell's numbers, its interval and the p-value of 0, for two clusters or more.
 
-    The degrees of freedom are Satterthwaite's. The corrections have one more than queries that carry them (Kish).
+    The degrees of freedom are Satterthwaite's; the corrections have one more than queries that carry them (Kish).
     """
     shares, own = layout.weights, numbers[:, layout.rows]
     means = own @ shares
@@ -83,14 +81,14 @@ def average_queries(numbers: Floats, layout: Layout, confidence: float) -> tuple
     squares = scale * apart**2
     between, of_labels = float(squares[:-1].sum(axis=1).mean()), squares[-1]
     labels = float(of_labels.sum()) + float(means[:-1].var(ddof=1)) * (1 + 1 / _DRAWS)
-    carrying = float(of_labels.sum()) ** 2 / max(float((of_labels**2).sum()), 1e-300)
+    carrying = 1 + float(of_labels.sum()) ** 2 / max(float((of_labels**2).sum()), 1e-300)
     value, error = float(means[:-1].mean() + means[-1]), math.sqrt(between + labels)
-    divisor = between**2 / layout.degrees + labels**2 / (1 + carrying)
-    degrees = max(1, math.floor(error**4 / max(divisor, 1e-300)))
+    divisor = max(between**2 / layout.degrees + labels**2 / carrying, 1e-300)
+    degrees = max(1, math.floor(error**4 / divisor))
     half = kernels.student_quantile((1 + confidence) / 2, degrees) * error
     t = abs(value) / error if error else math.inf if value else 0.0
-    interval = Interval(value - half, value + half, confidence, "imputed-grades")
-    return value, interval, kernels.student_p_value(t, degrees)
+    ends = Interval(value - half, value + half, confidence, "imputed-grades")
+    return value, ends, kernels.student_p_value(t, degrees)
 
 
 def _prepare_drawing(pairs: GradedPairs, rows: Ints, random: np.random.Generator) -> Callable[[], tuple[Ints, Ints]]:

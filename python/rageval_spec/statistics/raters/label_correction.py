@@ -186,10 +186,10 @@ def _correct_ranking(
     places = [[one.places[name] for name in rows["query_id"]] for one in ranked]
     labels = int(ranked[0].labels[places[0]].sum()) if ranked else 0
     layout, reason, (low, high) = at or lay_out_clusters(range(rows.height)), rule.problem, rule.bounds
-    if reason is None and (labels < outcomes.FEWEST_LABELS or len(ranked) < len(cells)):
-        reason = f"only {labels} judged pairs have labels, where at least {outcomes.FEWEST_LABELS} are needed"
-    if reason is None and layout.clusters < _FEWEST_CLUSTERS:
-        reason = "all scored questions belong to one cluster"
+    if labels < outcomes.FEWEST_LABELS or len(ranked) < len(cells):
+        reason = reason or f"only {labels} judged pairs have labels, where at least {outcomes.FEWEST_LABELS} are needed"
+    if layout.clusters < _FEWEST_CLUSTERS:
+        reason = reason or "all scored questions belong to one cluster"
     if reason is not None:
         return _Found(None, None, replace(judged, labels=labels, reason=reason))
     own, *other = (one.numbers[:, at] for one, at in zip(ranked, places, strict=True))
