@@ -75,7 +75,9 @@ def load(folder: Path, most: int = 600) -> Pool:
     names, lengths = [*documents], np.array([len(text) for text in documents.values()])
     columns: tuple[list[Any], ...] = ([], [], [], [], [])
     for number, query in enumerate([*judged][:most]):
-        known = sorted({word for word in texts[query] if word in postings}, key=lambda word: len(postings[word]))
+        known = sorted(
+            {word for word in texts[query] if word in postings}, key=lambda word: (len(postings[word]), word)
+        )
         found = [search(of, postings, lengths, names) for of in (known, known[1:4])]
         for document in dict.fromkeys([*found[0], *found[1], *judged[query]]):
             share = len({*documents[document]} & {*known}) / max(1, len(known)) if document in documents else 0.0
@@ -142,7 +144,9 @@ def judge(pool: Pool, errors: str, random: np.random.Generator) -> Ints:
         return np.where(chance < np.where(people > 0, 0.3, 0.04), moved, people)
     false, missed = np.full(size, 0.05), np.full(size, 0.25)
     if errors == "rank":
-        false, missed = (np.select([best <= 3, best <= 10], of, of[2]) for of in ([0.3, 0.08, 0.01], [0.05, 0.2, 0.5]))
+        false, missed = (
+            np.select([best <= 3, best <= 10], of[:2], of[2]) for of in ([0.3, 0.08, 0.01], [0.05, 0.2, 0.5])
+        )
     elif errors == "query":  # some queries have most of the errors
         spread = random.gamma(0.5, 2, pool.queries[-1] + 1)[pool.queries]
         false, missed = np.minimum(false * spread, 0.8), np.minimum(missed * spread, 0.9)

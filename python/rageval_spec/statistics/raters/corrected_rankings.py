@@ -84,7 +84,7 @@ def average_queries(numbers: Floats, layout: Layout, confidence: float) -> tuple
     carrying = 1 + float(of_labels.sum()) ** 2 / max(float((of_labels**2).sum()), 1e-300)
     value, error = float(means[:-1].mean() + means[-1]), math.sqrt(between + labels)
     divisor = max(between**2 / layout.degrees + labels**2 / carrying, 1e-300)
-    degrees = max(1, math.floor(error**4 / divisor))
+    degrees = max(1, math.floor(error**4 / divisor + 1e-9))
     half = kernels.student_quantile((1 + confidence) / 2, degrees) * error
     t = abs(value) / error if error else math.inf if value else 0.0
     ends = Interval(value - half, value + half, confidence, "imputed-grades")
@@ -123,8 +123,10 @@ def _prepare_drawing(pairs: GradedPairs, rows: Ints, random: np.random.Generator
         counts = random.exponential(size=len(labelled))[owner]
         np.add.at(seen, (owner, pairs.strata[rows], judged[rows], told), counts)
         others = np.maximum(seen.sum(axis=0) - seen, 0.0)
-        of_all = others.sum(axis=1) + random.gamma(prior)
-        others += _ALIKE * (of_all / of_all.sum(axis=-1, keepdims=True))[:, None]
+        unseen, of_all = random.gamma(prior), others.sum(axis=1, keepdims=True)
+        shares = others.sum(axis=-1, keepdims=True) / np.maximum(of_all.sum(axis=-1, keepdims=True), 1e-300)
+        of_all += unseen
+        others += shares * unseen + _ALIKE * of_all / of_all.sum(axis=-1, keepdims=True)
         chances = others[places[queries], pairs.strata, judged]
         if pairs.has_relevant:
             chances[:, is_good] *= _balance(queries, chances[:, is_good].sum(axis=1), chances[:, ~is_good].sum(axis=1))
