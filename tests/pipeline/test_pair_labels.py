@@ -81,7 +81,7 @@ def test_with_labels_of_all_pairs_the_numbers_are_those_of_peoples_grades(
         assert cell.mean == pytest.approx(truth[system].mean)
         assert cell.correction is not None and cell.correction.judged != pytest.approx(cell.mean)
         assert (cell.correction.labels, cell.correction.source, cell.correction.method) == (180, "people", "imputation")
-        assert cell.interval is not None and cell.interval.method == "imputed-grades"
+        assert cell.interval is not None and cell.interval.method == "imputation"
     (test,) = outcome.evaluation.comparisons
     means = [truth[system].mean or 0.0 for system in SYSTEMS]
     assert test.difference == pytest.approx(means[1] - means[0]) and test.baseline_mean == pytest.approx(means[0])
@@ -150,7 +150,6 @@ def test_without_probabilities_labels_stand_for_the_pairs_of_their_ranks(
 
 
 def test_adjudicated_grades_count_and_else_the_median(tmp_path: Path) -> None:
-    pairs = [(q, d) for q in range(QUERIES) for d in range(DOCUMENTS)]
     rows = []
     for query, document in [(q, d) for q in range(QUERIES) for d in range(DOCUMENTS)]:
         grade = people_say(query, document)

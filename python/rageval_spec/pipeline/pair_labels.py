@@ -38,9 +38,8 @@ def correct_rankings(
             used += (counted := pool.drop_nulls("people")).height
             equal += counted.filter(pl.col("people") == pl.col("relevance")).height
             values = evaluation.values.filter(dataset=dataset, metric=metric, status="scored")
-            if counted.height:
-                found = _correct(pool, rows, values, measure, evaluation.provenance.settings, source.node)
-                cells |= {(str(dataset), system): cell for system, cell in found.items()}
+            found = _correct(pool, rows, values, measure, evaluation.provenance.settings, source.node)
+            cells |= {(str(dataset), system): cell for system, cell in found.items()}
     except DataError as error:  # the values may have cost money
         return {}, str(error), []
     if unused := told.height - used:
@@ -48,9 +47,11 @@ def correct_rankings(
     if used < _FEW:
         notes.append(Note("few_labels", f"only {used} labels of pairs; {_FEW} and more are useful", count=used))
     if used >= _MANY and equal == used:
-        what = f"all {used} labels are the grades in the dataset's qrels, so they show no error of the judge"
-        advice = "if people's grades were written into the qrels, 'generate qrels --also-judged' gives the judge's own"
-        notes.append(Note("no_judge_errors", f"{what}; {advice}", count=used, level="warning"))
+        what = (
+            f"all {used} labels are the grades in the dataset's qrels, so they show no error of the judge; if people's"
+        )
+        what += " grades were written into the qrels, 'generate qrels --also-judged' gives the judge's own"
+        notes.append(Note("no_judge_errors", what, count=used, level="warning"))
     return cells, None, notes
 
 
@@ -59,10 +60,9 @@ def _tabulate(labels: Sequence[Label]) -> pl.DataFrame:
     columns = ("dataset", "query_id", "document", "value", "probability", "adjudicated")
     table = pl.DataFrame({name: [getattr(one, name) for one in labels] for name in columns}, strict=False)
     table = table.cast({"value": pl.Float64, "probability": pl.Float64}).rename({"document": "doc_id"})
-    keys = ("dataset", *_PAIR)
-    kept = table.filter(pl.col("adjudicated") == pl.col("adjudicated").max().over(*keys))
+    kept = table.filter(pl.col("adjudicated") == pl.col("adjudicated").max().over("dataset", *_PAIR))
     grade = pl.col("value").quantile(0.5, "lower").alias("people")
-    pairs = kept.group_by(*keys, maintain_order=True).agg(grade, pl.col("probability").max())
+    pairs = kept.group_by("dataset", *_PAIR, maintain_order=True).agg(grade, pl.col("probability").max())
     if 0 < (lacking := pairs["probability"].null_count()) < pairs.height:
         raise DataError(f"{lacking} of {pairs.height} labelled pairs have no probability; give all one, or none")
     return pairs
@@ -105,7 +105,7 @@ def _correct(
 
     for system, own in zip(runs, measure(grades, np.arange(len(grades))), strict=True):
         for query_id, value in values.filter(system=system).select("query_id", "value").iter_rows():
-            if abs(own[places[query_id]] - value) > 1e-9:
+            if query_id not in places or abs(own[places[query_id]] - value) > 1e-9:
                 raise DataError(f"the values of {system} depend on more than the ranks and grades of judged documents")
     pairs = GradedPairs(numbers, grades, strata, people, weights, node.each_query_has_relevant)
     labels = np.bincount(numbers, ~np.isnan(people)).astype(np.int64)
@@ -119,5 +119,4 @@ def _rebuild_run(rows: pl.DataFrame) -> pl.DataFrame:
     ranks = pl.int_range(1, pl.col("rank").max() + 1).alias("rank")
     every = ranked.group_by("query_id", maintain_order=True).agg(ranks).explode("rank")
     run = every.join(ranked, on=["query_id", "rank"], how="left", maintain_order="left")
-    names = pl.coalesce("doc_id", pl.format("\0{}", "rank")).alias("doc_id")
-    return run.select("query_id", names, score=-pl.col("rank").cast(pl.Float64))
+    return run.select("query_id", pl.coalesce("doc_id", pl.format("\0{}", "rank")), score=-pl.col("rank").cast(float))

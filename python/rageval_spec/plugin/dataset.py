@@ -134,7 +134,6 @@ class Labels(Plugin[N]):
     """Reads what people judged about answers, or about pairs of a query and a document."""
 
     of_pairs: ClassVar[bool] = False
-    """Whether the labels are of pairs."""
 
     @abstractmethod
     def read(self) -> Sequence[Label]:

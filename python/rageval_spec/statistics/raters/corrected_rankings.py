@@ -74,21 +74,17 @@ def average_queries(numbers: Floats, layout: Layout, confidence: float) -> tuple
 
     The degrees of freedom are Satterthwaite's; the corrections have one more than queries that carry them (Kish).
     """
-    shares, own = layout.weights, numbers[:, layout.rows]
+    shares, own, scale = layout.weights, numbers[:, layout.rows], layout.clusters / (layout.clusters - 1)
     means = own @ shares
-    scale = layout.clusters / (layout.clusters - 1)
     apart = np.stack([add_up(layout.members, row, layout.clusters) for row in shares * (own - means[:, None])])
-    squares = scale * apart**2
-    between, of_labels = float(squares[:-1].sum(axis=1).mean()), squares[-1]
+    between, of_labels = scale * float((apart[:-1] ** 2).sum(axis=1).mean()), scale * apart[-1] ** 2
     labels = float(of_labels.sum()) + float(means[:-1].var(ddof=1)) * (1 + 1 / _DRAWS)
     carrying = 1 + float(of_labels.sum()) ** 2 / max(float((of_labels**2).sum()), 1e-300)
     value, error = float(means[:-1].mean() + means[-1]), math.sqrt(between + labels)
-    divisor = max(between**2 / layout.degrees + labels**2 / carrying, 1e-300)
-    degrees = max(1, math.floor(error**4 / divisor + 1e-9))
+    degrees = max(1, math.floor(error**4 / max(between**2 / layout.degrees + labels**2 / carrying, 1e-300) + 1e-9))
     half = kernels.student_quantile((1 + confidence) / 2, degrees) * error
     t = abs(value) / error if error else math.inf if value else 0.0
-    ends = Interval(value - half, value + half, confidence, "imputed-grades")
-    return value, ends, kernels.student_p_value(t, degrees)
+    return value, Interval(value - half, value + half, confidence, "imputation"), kernels.student_p_value(t, degrees)
 
 
 def _prepare_drawing(pairs: GradedPairs, rows: Ints, random: np.random.Generator) -> Callable[[], tuple[Ints, Ints]]:
@@ -98,7 +94,7 @@ def _prepare_drawing(pairs: GradedPairs, rows: Ints, random: np.random.Generator
     judged, told = np.split(index, [len(pairs.judged)])
     size, is_good = len(levels), levels > 0
     labelled, owner = np.unique(queries[rows], return_inverse=True)
-    places = np.full(int(queries.max()) + 1, len(labelled))  # a place beyond them for queries without labels
+    places = np.full(int(queries.max()) + 1, len(labelled))  # beyond the others for queries without labels
     places[labelled] = np.arange(len(labelled))
     prior = np.where(np.eye(size) == 1, _RIGHT, _WRONG / max(1, size - 1))
 
