@@ -19,7 +19,7 @@ from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.weighted_clusters import Layout, add_up
 
-_DRAWS, _ALIKE, _RIGHT, _WRONG = 20, 1.0, 0.5, 0.25
+_DRAWS, _ALIKE, _RIGHT, _WRONG = 20, 1.0, 1.0, 1.0
 """`_ALIKE`: as how many labels the chances in all strata count; right and wrong grades are added to these."""
 
 
