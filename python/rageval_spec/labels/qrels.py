@@ -8,10 +8,9 @@ from rageval_spec import kernels
 from rageval_spec.data.labels import Label
 from rageval_spec.errors import DataError
 from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
-from rageval_spec.reading.formats.text_files import format_of
 from rageval_spec.reading.label_files import SETTING, read_label_file, refuse_duplicates
 
-_ROWS = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
+_ROWS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 
 
 class QrelsLabelsNode(FileLabelsNode):
@@ -33,7 +32,7 @@ class QrelsLabels(FileLabels[QrelsLabelsNode]):
     @cached_property
     def _labels(self) -> tuple[Label, ...]:
         path = self.context.resolve(self.node.path)
-        if format_of(path) not in _ROWS:
+        if not any(suffix.lower() in _ROWS for suffix in path.suffixes):
             rows = kernels.read_qrels(path).select("query_id", "doc_id", "relevance").iter_rows()
             return tuple(Label(query_id, "", float(grade), "", document=doc_id) for query_id, doc_id, grade in rows)
         labels = tuple(read_label_file(path, self.columns, setting=SETTING))

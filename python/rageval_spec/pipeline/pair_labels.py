@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
@@ -14,7 +13,6 @@ from rageval_spec.statistics.raters.corrected_rankings import CorrectedCell, Gra
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.labels import Label
     from rageval_spec.plugin import Labels
 
 _DEPTHS = (3, 10)
@@ -30,7 +28,7 @@ def correct_rankings(
     """What labels make of the kernel's measure, by dataset and system; why nothing; and what readers must know."""
     cells, notes, used, equal = dict[tuple[str, str], CorrectedCell](), list[Note](), 0, 0
     try:
-        told = _tabulate(source.read())
+        told = _tabulate(source)
         samples = evaluation.select_samples("dataset", "system", "query_id", "relevant").explode("relevant")
         judged = samples.drop_nulls("relevant").unnest("relevant")
         for (dataset,), rows in judged.group_by("dataset", maintain_order=True):
@@ -55,10 +53,10 @@ def correct_rankings(
     return cells, None, notes
 
 
-def _tabulate(labels: Sequence[Label]) -> pl.DataFrame:
+def _tabulate(source: Labels[Any]) -> pl.DataFrame:
     """A row for each labelled pair. The grade is the adjudicated one, or the median, the lower one of two."""
     columns = ("dataset", "query_id", "document", "value", "probability", "adjudicated")
-    table = pl.DataFrame({name: [getattr(one, name) for one in labels] for name in columns}, strict=False)
+    table = pl.DataFrame({name: [getattr(one, name) for one in source.read()] for name in columns}, strict=False)
     table = table.cast({"value": pl.Float64, "probability": pl.Float64}).rename({"document": "doc_id"})
     kept = table.filter(pl.col("adjudicated") == pl.col("adjudicated").max().over("dataset", *_PAIR))
     grade = pl.col("value").quantile(0.5, "lower").alias("people")
@@ -87,7 +85,7 @@ def _make_pool(rows: pl.DataFrame, told: pl.DataFrame) -> pl.DataFrame:
 
 
 def _correct(
-    pool: pl.DataFrame, rows: pl.DataFrame, values: pl.DataFrame, name: str, settings: Mapping[str, Any], node: Any
+    pool: pl.DataFrame, rows: pl.DataFrame, values: pl.DataFrame, name: str, settings: dict[str, Any], node: Any
 ) -> dict[str, CorrectedCell]:
     runs = {str(key[0]): _rebuild_run(own) for key, own in rows.group_by("system", maintain_order=True)}
     options = RankingNode.model_validate(settings["ranking"]).options(drop_self=False, missing="zero")
