@@ -190,6 +190,10 @@ def test_samples_are_not_needed(tmp_path: Path) -> None:
         ({"metrics": [{"use": "dcg", "labels": "people"}]}, "dcg has no highest value"),
         ({"metrics": [{"use": "target_rank", "labels": "people"}]}, "target_rank is not a metric of answers"),
         ({"labelled": 4}, "'people' has labels of only 4 pairs for ndcg@3; a corrected mean needs at least 10"),
+        (
+            {"labels": {"people": {"use": "qrels", "path": "people.csv", "scale": [0, 2]}}},
+            "labels of pairs are grades, without a scale; remove 'scale'",
+        ),
         ({"rows": ["q1,d1,0.5,"]}, "people.csv:2: a label needs a 'doc_id' and a grade that is a whole number"),
     ],
 )

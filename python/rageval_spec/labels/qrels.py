@@ -29,6 +29,9 @@ class QrelsLabels(FileLabels[QrelsLabelsNode]):
     known_as = ("trec",)
     of_pairs = True
 
+    def check(self) -> str | None:
+        return None if self.node.scale == (0.0, 1.0) else "labels of pairs are grades, without a scale; remove 'scale'"
+
     @cached_property
     def _labels(self) -> tuple[Label, ...]:
         path = self.context.resolve(self.node.path)
