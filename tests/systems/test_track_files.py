@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.data.evidence.citations import load_citations
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Answering
@@ -178,7 +179,9 @@ def test_a_document_that_the_corpus_lacks_is_told(tmp_path: Path) -> None:
     row, found = _answer(tmp_path, _open(tmp_path, _rows(SEGMENTS[1])), ANSWERS["DRAGUN"])
     assert row["contexts"] == ["", "It is still there."]
     (note,) = found.notes
-    assert note.message.startswith("1 of 2 documents that the answers name are not in the corpus, first 'd1'")
+    assert isinstance(note, Note) and note.message.startswith(
+        "1 of 2 documents that the answers name are not in the corpus, first 'd1'"
+    )
 
 
 def test_a_citation_of_a_document_that_rag_does_not_list_names_no_context(tmp_path: Path) -> None:
