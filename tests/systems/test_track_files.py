@@ -184,6 +184,13 @@ def test_a_document_that_the_corpus_lacks_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_an_answer_that_cites_nothing_has_no_contexts_but_is_known_to(tmp_path: Path) -> None:
+    nothing = {**_metadata(narrative_id="101"), "references": [], "answer": [{"text": "So.", "citations": []}]}
+    assert _answer(tmp_path, _open(tmp_path, _rows(*SEGMENTS)), nothing)[0]["contexts"] == []
+    assert _answer(tmp_path, _open(tmp_path), {**nothing, "documents": {}})[0]["contexts"] == []
+    assert _answer(tmp_path, _open(tmp_path), nothing)[0]["contexts"] is None  # no text is known at all
+
+
 def test_a_citation_of_a_document_that_rag_does_not_list_names_no_context(tmp_path: Path) -> None:
     row, _ = _answer(tmp_path, _open(tmp_path), {**ANSWERS["RAG 2025, ids"], "references": ["d2"]})
     assert [one.context for one in load_citations(row["citations"]) or ()] == [None, 0, 0]

@@ -263,7 +263,7 @@ def unfold_sentences(record: Any) -> Any:
         listed = [*dict.fromkeys([*(listed or ()), *(name for one in cited for name in one["document_ids"])])]
     found: dict[str, Any] = {} if listed is None else {"context_ids": listed}
     documents = others.get("documents")
-    if listed and isinstance(documents, Mapping) and documents.keys() >= {*listed}:
+    if listed is not None and isinstance(documents, Mapping) and documents.keys() >= {*listed}:
         found = {"contexts": [{"id": name, "text": _join_text(documents[name])} for name in listed]}
         del others["documents"]
     return {**metadata, **found, **others, "answer": text, "citations": cited}

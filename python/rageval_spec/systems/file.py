@@ -306,20 +306,22 @@ class File(System[FileNode]):
 def _add_texts(answers: pl.DataFrame, collection: Collection, reader: str) -> tuple[pl.DataFrame, list[Note]]:
     """The answers; those that only name their documents get the texts from the corpus, "" for what it lacks."""
     lacks = pl.col("contexts").is_null() & pl.col("context_ids").is_not_null()
-    named = answers.filter(lacks).select("query_id", doc_id="context_ids").explode("doc_id").drop_nulls()
+    named = answers.filter(lacks).select("query_id", doc_id="context_ids")
     if named.is_empty():
         return answers, []
-    found = collection.find_documents(named["doc_id"], reader)
-    texts = found.select("doc_id", text=document_texts(found)).unique("doc_id", keep="first")
+    named = named.explode("doc_id").drop_nulls()
+    documents = collection.find_documents(named["doc_id"], reader)
+    texts = documents.select("doc_id", text=document_texts(documents)).unique("doc_id", keep="first")
     filled = named.join(texts, on="doc_id", how="left", maintain_order="left")
     missing = filled.filter(pl.col("text").is_null())["doc_id"].unique(maintain_order=True)
-    lists = filled.group_by("query_id", maintain_order=True).agg(pl.col("text").fill_null("").alias("found"))
+    lists = filled.group_by("query_id", maintain_order=True).agg(found=pl.col("text").fill_null(""))
+    none = pl.when(lacks).then(pl.lit([], dtype=pl.List(pl.String)))  # an answer that names no document
     joined = answers.join(lists, on="query_id", how="left", maintain_order="left")
-    table = joined.with_columns(pl.coalesce("contexts", "found").alias("contexts")).drop("found")
+    table = joined.with_columns(pl.coalesce("contexts", "found", none).alias("contexts")).drop("found")
     if missing.is_empty():
         return table, []
-    documents = count_noun(named["doc_id"].n_unique(), "document")
-    message = f"{len(missing)} of {documents} that the answers name are not in the corpus, first {missing[0]!r}"
+    count = count_noun(named["doc_id"].n_unique(), "document")
+    message = f"{len(missing)} of {count} that the answers name are not in the corpus, first {missing[0]!r}"
     return table, [Note("unknown_documents", f"{message}; nothing can support what cites them", count=len(missing))]
 
 
