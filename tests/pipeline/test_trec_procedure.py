@@ -66,8 +66,10 @@ class Assessor:
             }
         source, claims = "\n".join(_list_texts(asked, "source")), _list_texts(asked, "claim")
         blank = {"source": 0, "evidence": "", "reason": "so it says"}
-        told = [{"claim": at, **blank, "verdict": VERDICTS[_holds(source, one)]} for at, one in enumerate(claims, 1)]
-        return {"verdicts": told}
+        verdicts = [
+            {"claim": at, **blank, "verdict": VERDICTS[_holds(source, one)]} for at, one in enumerate(claims, 1)
+        ]
+        return {"verdicts": verdicts}
 
 
 def _list_texts(asked: str, tag: str) -> list[str]:

@@ -93,11 +93,13 @@ def test_what_is_written_can_be_read(form: str, tmp_path: Path) -> None:
 def test_a_value_without_a_number_is_named_and_not_zero() -> None:
     told: list[str] = []
     assert "0.0\n" not in render("ir_measures", evaluation(), told)[""]
-    assert told == ["the leaderboard leaves out 1 value: nuggets of second for 1 (the query has no vital nuggets)"]
+    assert told == [
+        "the leaderboard leaves out 1 value without a number: 'nuggets of second for 1: the query has no vital nuggets'"
+    ]
     many = evaluation()
     rows = pl.concat([many.values.filter(pl.col("value").is_null())] * 25)
     render("autojudge", replace(many, values=rows), told)
-    assert told[1].startswith("the leaderboard leaves out 25 values: ") and told[1].endswith("; ...")
+    assert told[1].startswith("the leaderboard leaves out 25 values without") and told[1].endswith(", ...")
 
 
 def test_each_dataset_has_files_of_its_own() -> None:

@@ -15,7 +15,6 @@ from rageval_spec.reading.column_names import CORPUS, QUERIES, CorpusColumns, Qu
 from rageval_spec.reading.formats.delimited import read_pairs
 from rageval_spec.reading.formats.records import queries_table
 from rageval_spec.reading.formats.text_files import format_of
-from rageval_spec.reading.row_sources import RowFile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,15 +71,6 @@ class Trec(FileDataset[TrecNode]):
             load_corpus=self.loader("corpus", self.read_corpus),
         )
         return self.add_nuggets(collection)
-
-    def source(self, key: str) -> RowFile:
-        """Topics also in the layout of a track."""
-        if key == "queries" and key not in self._sources:
-            self._sources[key] = RowFile(self.path_of(key), self.form_of(key))
-        return super().source(key)
-
-    def named(self, key: str) -> Any:
-        return self.source(key).resolve(self.block(key)) if key == "queries" else super().named(key)
 
     def has_columns(self, key: str) -> bool:
         """Whether a file is JSON Lines."""

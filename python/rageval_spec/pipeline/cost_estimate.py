@@ -205,8 +205,8 @@ def expect(
     """Estimate the calls of an evaluation. Reads datasets and stored answers, and makes no calls.
 
     A token counts as four bytes of UTF-8. Calls that depend on replies that do not exist yet are estimated with
-    placeholder answers. `choose` returns the questions that are asked, from all of a dataset. `others` are the plugins of variants
-    of the spec that are evaluated as well; equal systems are asked once.
+    placeholder answers. `choose` returns the questions that are asked, from all of a dataset. `others` are the plugins
+    of variants of the spec that are evaluated as well; equal systems are asked once.
     """
     estimate, questions, known = Estimate(), dict[str, int](), dict[str, int]()
     met = set[str]()

@@ -23,7 +23,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.reading.leaderboards import ALL
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, list_some
 
 _LISTED = 20
 
@@ -51,30 +51,33 @@ class LeaderboardReport(Report[LeaderboardNode]):
     def render_files(self, evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
         """The files. Raises DataError: a name has white space, which two of the forms cannot hold."""
         self._tell_left_out(evaluation.values)
+        form, write = self.node.form, _WRITERS[self.node.form]
         for dataset in evaluation.datasets:
             rows = [*_list_rows(evaluation, dataset)]
-            if self.node.form != "autojudge":
-                _refuse_blanks(rows, self.node.form)
+            if form != "autojudge":
+                _refuse_blanks(rows, form)
             folder = f"{dataset}/" if len(evaluation.datasets) > 1 else ""
-            if self.node.form == "trec_eval":
+            lines = [(row["run_id"], f"{write(row)}\n") for row in rows]
+            if form == "trec_eval":
                 for system in evaluation.systems:
-                    yield f"{folder}{system}", _write((row for row in rows if row["run_id"] == system), _WRITE_TREC)
+                    yield f"{folder}{system}", "".join(line for name, line in lines if name == system).encode()
             else:
-                write = json.dumps if self.node.form == "autojudge" else _WRITE_ROW
-                yield f"{dataset}.txt" if folder else "", _write(rows, write)
+                yield f"{dataset}.txt" if folder else "", "".join(line for _, line in lines).encode()
 
     def _tell_left_out(self, values: pl.DataFrame) -> None:
         without = values.filter(pl.col("value").is_null()).select("metric", "system", "query_id", "reason")
         if without.height:
-            listed = [f"{one} of {system} for {topic} ({why})" for one, system, topic, why in without.iter_rows()]
+            listed = [f"{one} of {system} for {topic}: {why}" for one, system, topic, why in without.iter_rows()]
             count = count_noun(without.height, "value")
-            more = ["..."] if len(listed) > _LISTED else []
-            self.context.tell(f"the leaderboard leaves out {count}: {'; '.join([*listed[:_LISTED], *more])}")
+            self.context.tell(f"the leaderboard leaves out {count} without a number: {list_some(listed, _LISTED)}")
 
 
 Row = Mapping[str, str | float]
-_WRITE_ROW: Callable[[Row], str] = "{run_id}\t{topic_id}\t{measure}\t{value}".format_map
-_WRITE_TREC: Callable[[Row], str] = "{measure}\t{topic_id}\t{value}".format_map
+_WRITERS: Mapping[str, Callable[[Row], str]] = {
+    "autojudge": json.dumps,
+    "ir_measures": "{run_id}\t{topic_id}\t{measure}\t{value}".format_map,
+    "trec_eval": "{measure}\t{topic_id}\t{value}".format_map,
+}
 
 
 def _list_rows(evaluation: Evaluation, dataset: str) -> Iterator[Row]:
@@ -95,10 +98,6 @@ def _refuse_blanks(rows: list[Row], form: str) -> None:
     if blank is not None:
         advice = "write 'form: autojudge', or another name"
         raise DataError(f"the name {blank!r} has white space, which the form '{form}' cannot hold; {advice}")
-
-
-def _write(rows: Iterator[Row] | list[Row], write: Callable[[Row], str]) -> bytes:
-    return "".join(f"{write(row)}\n" for row in rows).encode()
 
 
 PLUGIN = LeaderboardReport
