@@ -70,7 +70,7 @@ def test_judgements_are_enough_for_a_collection(tmp_path: Path) -> None:
         (
             "corpus.jsonl",
             '{"_id": "d1", "body": "x"}\n',
-            ":1: no column 'text' or 'contents'; the columns are ",
+            ":1: no column 'text', 'contents' or 'segment'; the columns are ",
         ),
         ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d2", "text": ["a", "b"]}\n', ":2: 'text' must be text"),
         ("queries.jsonl", '{"_id": "q1", "text": "x"}\n{"_id": "q2"}\n', ":2: the query 'q2' has no text"),

@@ -20,6 +20,7 @@ ROWS = [
 FORMS = {
     "ir_measures": "\n".join(f"{run}\t{topic}\tnDCG@10\t{value}" for run, topic, value in ROWS),
     "tot": "\n".join(f"{run} nDCG@10 {topic} {value}" for run, topic, value in ROWS),
+    "rag4reports": "\n".join(f"{topic}\t{run}\tnDCG@10\t{value}" for run, topic, value in ROWS),
     "ranking": "\n".join(f"{topic}\tQ0\t{run}\t0\t{value}\tnDCG@10" for run, topic, value in ROWS),
     "jsonl": "\n".join(
         f'{{"run_id": "{run}", "topic_id": "{topic}", "measure": "nDCG@10", "value": {value}}}'

@@ -68,9 +68,9 @@ class ChatRequest:
         return known
 
     @property
-    def characters(self) -> int:
-        """The total length of the messages."""
-        return sum(len(message.content) for message in self.messages)
+    def size(self) -> int:
+        """The length of all messages in bytes of UTF-8: tokens of Russian or Chinese have fewer characters."""
+        return sum(len(message.content.encode("utf-8", "replace")) for message in self.messages)
 
 
 _schemas: dict[int, tuple[Mapping[str, Any] | None, str]] = {}

@@ -1,11 +1,11 @@
-"""`trec`: TREC qrels, with or without queries and documents."""
+"""`trec`: TREC qrels, topics, or both, with or without documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
@@ -32,12 +32,15 @@ class TrecColumns(BaseModel):
 
 
 class TrecNode(DatasetNode):
-    """TREC qrels: four columns, `query iteration document relevance`."""
+    """TREC qrels, four columns `query iteration document relevance`, or topics, or both."""
 
-    qrels: str = Field(description="The relevance judgements; plain, `.gz` or `.zst`.")
+    qrels: str | None = Field(
+        default=None, description="The relevance judgements; plain, `.gz` or `.zst`. Needed without `queries`."
+    )
     queries: str | None = Field(
         default=None,
-        description="The queries: lines of id, tab, text without a header, or a `.jsonl` file. Plain, `.gz` or `.zst`.",
+        description="The topics: lines of id, tab, text without a header, or a `.jsonl` file, also in the layouts of "
+        "the tracks RAG, RAGTIME, NeuCLIR and DRAGUN. Plain, `.gz` or `.zst`.",
     )
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
     nuggets: str | None = NUGGETS_FILE
@@ -46,6 +49,12 @@ class TrecNode(DatasetNode):
     columns: TrecColumns = Field(
         default_factory=TrecColumns, description="The names of the keys in the JSON Lines files, by file."
     )
+
+    @model_validator(mode="after")
+    def _check_files(self) -> Self:
+        if self.qrels is None and self.queries is None:
+            raise ValueError("name the judgements in 'qrels', the topics in 'queries', or both")
+        return self
 
 
 class Trec(FileDataset[TrecNode]):
@@ -57,7 +66,7 @@ class Trec(FileDataset[TrecNode]):
         """The collection. Its queries and corpus are None if the node does not name them."""
         collection = Collection(
             name=self.context.name,
-            load_qrels=lambda: kernels.read_qrels(self.path_of("qrels")),
+            load_qrels=self.loader("qrels", lambda: kernels.read_qrels(self.path_of("qrels"))),
             load_queries=self.loader("queries", self._load_queries),
             load_corpus=self.loader("corpus", self.read_corpus),
         )
@@ -69,7 +78,7 @@ class Trec(FileDataset[TrecNode]):
 
     def columns_of(self, key: str) -> Sequence[RecordColumn]:
         known = QUERIES if key == "queries" else CORPUS
-        found: Sequence[RecordColumn] = self.block(key).over(known, "columns", key)
+        found: Sequence[RecordColumn] = self.named(key).over(known, "columns", key)
         return found
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +88,8 @@ class Trec(FileDataset[TrecNode]):
         return former | {"columns": {"queries": queries}} if any(queries.values()) else former
 
     def find_parts(self) -> frozenset[Part]:
-        return frozenset({"relevant", "nuggets"} if self.node.nuggets is not None else {"relevant"})
+        parts: dict[Part, str | None] = {"relevant": self.node.qrels, "nuggets": self.node.nuggets}
+        return frozenset(part for part, file in parts.items() if file is not None)
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         """The place, the id and the text of each query, or the values of its line; None without a file of queries."""

@@ -50,9 +50,9 @@ _SPENT = compile_later(
 
 
 def expect(request: ChatRequest, max_tokens: int | None) -> Tokens:
-    """The expected tokens of a call: a quarter of its characters, schema included, and the longest possible reply."""
-    characters = request.characters + request.schema_characters
-    return Tokens(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
+    """The expected tokens of a call: a quarter of its bytes, schema included, and the longest possible reply."""
+    size = request.size + request.schema_characters
+    return Tokens(size // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
 
 
 class Caller:

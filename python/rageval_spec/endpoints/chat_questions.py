@@ -42,7 +42,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 MOST_REPLIES = 3
 """The most replies to one question. Failed calls do not count; they end when all wordings were tried."""
-CHARACTERS_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4
 """Characters per token of English text, which estimates assume."""
 _MOST_SHOWN = 4000
 
@@ -216,7 +216,7 @@ def estimate_questions(
 ) -> Estimate:
     """The calls that these questions would take now, with `output` tokens a reply. Makes no call."""
     requests = [known.unanswered for question in questions if (known := recall(model, question, context)).unanswered]
-    tokens = {request.digest.hex(): Tokens(count_tokens(request.characters), output) for request in requests if request}
+    tokens = {request.digest.hex(): Tokens(count_tokens(request.size), output) for request in requests if request}
     return Estimate({name: tokens} if tokens else {})
 
 
@@ -244,8 +244,9 @@ def join_estimates(estimates: Iterable[Estimate]) -> Estimate:
     return Estimate(calls)
 
 
-def count_tokens(characters: int) -> int:
-    return -(-characters // CHARACTERS_PER_TOKEN)
+def count_tokens(size: int) -> int:
+    """About how many tokens a text of so many bytes of UTF-8 has."""
+    return -(-size // BYTES_PER_TOKEN)
 
 
 class _Conversation(Generic[T]):

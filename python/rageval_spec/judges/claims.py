@@ -272,7 +272,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         asked = self._ask_verdicts(sentences, criterion, sample).request
         known = repr((sample.question, sources)).encode("utf-8", "backslashreplace")
         key = hashlib.sha256(splitting.digest + known).hexdigest()
-        tokens = Tokens(chat_questions.count_tokens(asked.characters), prompts.OUTPUT_TOKENS * len(sentences))
+        tokens = Tokens(chat_questions.count_tokens(asked.size), prompts.OUTPUT_TOKENS * len(sentences))
         return Estimate({self.node.model: {key: tokens}})
 
 

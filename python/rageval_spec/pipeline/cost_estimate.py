@@ -204,9 +204,9 @@ def expect(
 ) -> ExpectedCalls:
     """Estimate the calls of an evaluation. Reads datasets and stored answers, and makes no calls.
 
-    A token counts as four characters. Calls that depend on replies that do not exist yet are estimated with placeholder
-    answers. `choose` returns the questions that are asked, from all of a dataset. `others` are the plugins of variants
-    of the spec that are evaluated as well; equal systems are asked once.
+    A token counts as four bytes of UTF-8. Calls that depend on replies that do not exist yet are estimated with
+    placeholder answers. `choose` returns the questions that are asked, from all of a dataset. `others` are the plugins
+    of variants of the spec that are evaluated as well; equal systems are asked once.
     """
     estimate, questions, known = Estimate(), dict[str, int](), dict[str, int]()
     met = set[str]()
@@ -262,7 +262,7 @@ def _add_placeholders(system: System[Any], asked: Collection, place: int) -> tup
         for query_id in missing["query_id"]
     ]
     supposed = tables.answers_table(rows).select(tables.ANSWERS)
-    answers = pl.concat([known.select(tables.ANSWERS), supposed], how="vertical_relaxed")
+    answers = pl.concat([known, supposed], how="diagonal_relaxed")  # also the citations beside the texts
     return build_samples(asked, answers), missing.height
 
 

@@ -49,9 +49,9 @@ QUERIES = (
     RecordColumn("text", ("text", "query", "question", "user_input")),
 )
 CORPUS = (
-    RecordColumn("doc_id", ("doc_id", "_id", "id"), "id"),
+    RecordColumn("doc_id", ("doc_id", "_id", "id", "docid"), "id"),
     RecordColumn("title", ("title",), required=False),
-    RecordColumn("text", ("text", "contents")),
+    RecordColumn("text", ("text", "contents", "segment")),
 )
 CHUNK = (
     CORPUS[0],

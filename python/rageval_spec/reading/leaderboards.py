@@ -5,6 +5,7 @@
 | `measure topic value` | trec_eval -q, one file for each system |
 | `topic measure value` | ir_measures -q, one file for each system |
 | `system topic measure value`, `system measure topic value` | AutoJudge ("ir_measures" and "tot") |
+| `topic system measure value` | AutoJudge ("rag4reports") |
 | `topic Q0 system rank value measure` | AutoJudge ("ranking") |
 | `{"run_id": ..., "topic_id": ..., "measure": ..., "value": ...}` | AutoJudge (JSON Lines) |
 | columns after a line with their names: `run,topic,measure,value` | anything else, with commas, tabs or spaces |
@@ -35,7 +36,11 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "value": ("value", "score"),
 }
 _RANKING = ("topic", "", "system", "", "value", "measure")
-_WITH_SYSTEM = (("system", "topic", "measure", "value"), ("system", "measure", "topic", "value"))
+_WITH_SYSTEM = (
+    ("system", "topic", "measure", "value"),
+    ("system", "measure", "topic", "value"),
+    ("topic", "system", "measure", "value"),
+)
 _OF_ONE_SYSTEM = (("measure", "topic", "value"), ("topic", "measure", "value"))
 _SYSTEM_ROW = "runid"
 _FORMS = "write a first line with the columns' names: run topic measure value"

@@ -236,32 +236,51 @@ def unfold_sentences(record: Any) -> Any:
     """A record whose answer is a list of sentences with citations, as a record with a text; any other as it is.
 
     The sentences are joined by spaces. Numbers among their citations count the `references` of the record from 0; these
-    are then its `context_ids`.
+    are then its `context_ids`. In a run's `responses` and `sentences`, or without references, so are the documents that
+    they cite by id. The `contexts` are the record's `documents`, if all of these are among them. What the `metadata` of
+    a run's record says becomes columns: `run_id`, `topic_id`.
     """
-    keys = [key for key in _SENTENCES if _are_sentences(record.get(key))] if isinstance(record, Mapping) else []
-    if not keys:
+    if not isinstance(record, Mapping):
         return record
-    key = keys[0]
+    inner = record.get("metadata")
+    metadata = inner if isinstance(inner, Mapping) and "run_id" in inner else {}
+    is_run = "run_id" in record or bool(metadata)
+    key = next((key for key in _SENTENCES if _are_sentences(record.get(key), is_run=is_run)), None)
+    if key is None:
+        return record
     references = record.get("references")
     listed = [str(one) for one in references] if isinstance(references, list) else None
-    text, cited = "", []
+    text, cited = "", list[dict[str, Any]]()
     for sentence in record[key]:
         said = str(sentence.get("text") or "").strip()
         start = len(text) + (1 if text and said else 0)
         text = f"{text} {said}" if text and said else text + said
         for name, confidence in _list_names(sentence.get("citations"), listed):
             cited.append({"start": start, "end": len(text), "document_ids": [name], "confidence": confidence})
-    others = {name: value for name, value in record.items() if name not in (key, "references")}
-    ids = {} if listed is None else {"context_ids": listed}
-    return {**ids, **others, "answer": text, "citations": cited}
+    read = {key, "references", *_SENTENCES[:2], *(["metadata"] if metadata else ())}
+    others = {name: value for name, value in record.items() if name not in read}
+    if is_run and (listed is None or key != "answer"):
+        listed = [*dict.fromkeys([*(listed or ()), *(name for one in cited for name in one["document_ids"])])]
+    found: dict[str, Any] = {} if listed is None else {"context_ids": listed}
+    documents = others.get("documents")
+    if listed is not None and isinstance(documents, Mapping) and documents.keys() >= {*listed}:
+        found = {"contexts": [{"id": name, "text": _join_text(documents[name])} for name in listed]}
+        del others["documents"]
+    return {**metadata, **found, **others, "answer": text, "citations": cited}
 
 
-def _are_sentences(found: Any) -> bool:
+def _join_text(document: Any) -> str:
+    held = document if isinstance(document, Mapping) else {"text": document}
+    return "\n".join(str(held[name]) for name in ("title", "text") if held.get(name))
+
+
+def _are_sentences(found: Any, *, is_run: bool) -> bool:
+    """Whether it is a list of sentences. In a record of a run, they may all cite nothing, and there may be none."""
     return (
         isinstance(found, list)
-        and bool(found)
+        and (bool(found) or is_run)
         and all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in found)
-        and any("citations" in one for one in found)
+        and (is_run or any("citations" in one for one in found))
         and not any("type" in one for one in found)  # blocks of a message
     )
 

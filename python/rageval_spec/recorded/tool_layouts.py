@@ -9,7 +9,9 @@ from typing import Any, Literal
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.libraries import compile_later
 
-Layout = Literal["auto", "none", "braintrust", "deepeval", "langfuse", "langsmith", "mlflow", "promptfoo", "ragas"]
+Layout = Literal[
+    "auto", "none", "braintrust", "deepeval", "langfuse", "langsmith", "mlflow", "promptfoo", "ragas", "trec",
+]  # fmt: skip
 Condition = Callable[[Collection[str]], bool]
 _QUESTION = ("question", "query", "input", "user_input", "prompt", "request", "message", "text")
 _REFERENCE = (
@@ -134,6 +136,27 @@ def _list_expected(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             kind, text = ("equals", value) if check is None else (check["kind"], check["value"])
             several = text.split(",") if kind.endswith("-any") else [text]
             yield from ((kind, one.strip() if kind.endswith("-any") else one) for one in several)
+
+
+_TOPIC_IDS = ("request_id", "topic_id", "narrative_id")
+_TOPIC_TEXTS = ("narrative", "topic", "title")
+_TOPICS = frozenset({*_TOPIC_IDS, *_TOPIC_TEXTS, "id", "collection_ids", "limit", "word_limit"})
+_REQUEST = "request"
+
+
+def _are_topics(names: Collection[str]) -> bool:
+    """Whether a file has topics: requests of RAGTIME, NeuCLIR or AutoJudge, narratives of RAG, articles of DRAGUN."""
+    named = {*names}
+    is_bare = len(named) > 1 and named <= _TOPICS and not named.isdisjoint({*_TOPIC_IDS, "id"})
+    is_request = "problem_statement" in named and not named.isdisjoint(_TOPIC_IDS)
+    return (is_bare and not named.isdisjoint(_TOPIC_TEXTS)) or is_request or {"docid", "headings", "body"} <= named
+
+
+def _join_request(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report is asked for: the title, the problem, and who asks, as far as the topic has them."""
+    parts = [row.get(name) for name in ("title", "problem_statement", "background", "user_background")]
+    told = [part for part in parts if isinstance(part, str) and part.strip()]
+    return {_REQUEST: "\n\n".join(told)} if len(told) > 1 and _REQUEST not in row else {}
 
 
 _RETRIEVED = "expected_retrieved_context[*]"
@@ -271,6 +294,19 @@ LAYOUTS: tuple[ToolLayout, ...] = (
         },
         objects={"text": ("input",), "reference": ("expected",), "answer": ("output",)},
         spread=("metadata",),
+    ),
+    ToolLayout(
+        "trec",
+        "a TREC track",
+        _are_topics,
+        parts={"query_id": (*_TOPIC_IDS, "id", "docid"), "text": (_REQUEST, *_TOPIC_TEXTS, "problem_statement")},
+        derive=_join_request,
+    ),
+    ToolLayout(
+        "trec",
+        "a TREC track",
+        _all("answer", "citations", "run_id"),
+        parts={"query_id": _TOPIC_IDS, "text": _TOPIC_TEXTS[:2]},
     ),
 )
 """The layouts in the order in which they are tried."""

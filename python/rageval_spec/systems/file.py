@@ -12,7 +12,7 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note, TakenOver
-from rageval_spec.data.tables import Collection
+from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.inputs import check_bounds
@@ -256,7 +256,11 @@ class File(System[FileNode]):
         taken_over = TakenOver.of_recording(self.context.name, path.name, queries.height, matched.list_asked())
         del answers  # so that each row is freed once it is in the table
         stored = matched.stored and matched.stored.drop(STORED_BESIDE)
-        return Answering(table_of(matched.take_rows(), self.node.citations_from), remarks, taken_over, stored)
+        table = table_of(matched.take_rows(), self.node.citations_from)
+        if collection.load_corpus is not None:
+            table, lacking = _add_texts(table, collection, f"systems.{self.context.name}: file")
+            remarks += tuple(lacking)
+        return Answering(table, remarks, taken_over, stored)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """Duplicate documents of a query are kept; `ranking.duplicates` decides about them."""
@@ -297,6 +301,28 @@ class File(System[FileNode]):
         if form == "json":
             return run_table(_read_nested(path))
         return run_table(self._source(path).records(self.node.columns, self.node.columns.over(RUN, "columns")))
+
+
+def _add_texts(answers: pl.DataFrame, collection: Collection, reader: str) -> tuple[pl.DataFrame, list[Note]]:
+    """The answers; those that only name their documents get the texts from the corpus, "" for what it lacks."""
+    lacks = pl.col("contexts").is_null() & pl.col("context_ids").is_not_null()
+    named = answers.filter(lacks).select("query_id", doc_id="context_ids")
+    if named.is_empty():
+        return answers, []
+    named = named.explode("doc_id").drop_nulls()
+    documents = collection.find_documents(named["doc_id"], reader)
+    texts = documents.select("doc_id", text=document_texts(documents)).unique("doc_id", keep="first")
+    filled = named.join(texts, on="doc_id", how="left", maintain_order="left")
+    missing = filled.filter(pl.col("text").is_null())["doc_id"].unique(maintain_order=True)
+    lists = filled.group_by("query_id", maintain_order=True).agg(found=pl.col("text").fill_null(""))
+    none = pl.when(lacks).then(pl.lit([], dtype=pl.List(pl.String)))  # an answer that names no document
+    joined = answers.join(lists, on="query_id", how="left", maintain_order="left")
+    table = joined.with_columns(pl.coalesce("contexts", "found", none).alias("contexts")).drop("found")
+    if missing.is_empty():
+        return table, []
+    count = count_noun(named["doc_id"].n_unique(), "document")
+    message = f"{len(missing)} of {count} that the answers name are not in the corpus, first {missing[0]!r}"
+    return table, [Note("unknown_documents", f"{message}; nothing can support what cites them", count=len(missing))]
 
 
 def _begins_as_run(path: Path) -> bool:

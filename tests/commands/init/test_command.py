@@ -44,7 +44,7 @@ from tests.tiny import write_collection
         (("--from", "beir", "."), "there is no "),
         (
             ("--from", "trulens", "a.jsonl"),
-            "--from trulens: write one of ragas, deepeval, promptfoo, beir, trec or otel",
+            "--from trulens: write one of ragas, deepeval, promptfoo, beir, trec, otel or autojudge",
         ),
     ],
 )

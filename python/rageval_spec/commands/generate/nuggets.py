@@ -11,7 +11,7 @@ import click
 
 from rageval_spec.commands import console, options
 from rageval_spec.commands.generate import narrowed_spec
-from rageval_spec.data.evidence.nuggets import NuggetBank
+from rageval_spec.data.evidence.nuggets import NUGGETS, NuggetBank
 from rageval_spec.data.findings import Failed
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import PASSED, UsageError
@@ -64,12 +64,15 @@ def generate_nuggets(
     from rageval_spec.spec import load
 
     check_output(output, force=force, dry_run=dry_run)
-    whole = load(spec, overrides=overrides)
+    whole = load(spec, overrides=overrides, check_files=False)
     named = narrowed_spec.choose(whole, "datasets", dataset, "--dataset")
     name = narrowed_spec.choose(whole, "models", model, "--model")
     systems = [] if system is None else [narrowed_spec.choose(whole, "systems", system, "--system")]
     judge = AssignmentNode(use="assignment", model=name)
-    narrowed = narrowed_spec.narrow(whole, {named: whole.datasets[named]}, systems, {_JUDGE: judge}, limits)
+    asked = whole.datasets[named]
+    if NUGGETS in type(asked).model_fields:
+        asked = asked.model_copy(update={NUGGETS: None})  # the file is made now
+    narrowed = narrowed_spec.narrow(whole, {named: asked}, systems, {_JUDGE: judge}, limits)
     with ProgressDisplay() as display, narrowed_spec.open_parts(narrowed, display, store, no_store=no_store) as parts:
         writer: Any = parts.models[name]
         display.announce("read the passages")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _USUAL_FILES = {"trec": "qrels.tsv", "otel": "traces.jsonl"}
-TOOLS = ("ragas", "deepeval", "promptfoo", "beir", "trec", "otel")
+TOOLS = ("ragas", "deepeval", "promptfoo", "beir", "trec", "otel", "autojudge")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _file = click.Path(path_type=Path, exists=True)
 
@@ -42,7 +42,7 @@ _file = click.Path(path_type=Path, exists=True)
 @click.option(
     "--from", "source", type=(click.Choice(TOOLS), _file), metavar="TOOL PATH",
     help="Write a spec for the test set of another tool (ragas, deepeval, promptfoo), a BEIR folder, TREC judgements "
-    "with the .run files beside them, or a file of OpenTelemetry spans (otel).",
+    "with the .run files beside them, a file of OpenTelemetry spans (otel), or TREC AutoJudge's workflow.yml.",
 )  # fmt: skip
 @click.option(
     "--column", "columns", multiple=True, metavar="PART=NAME",
@@ -206,6 +206,10 @@ def _write_for_files(
     """
     from rageval_spec.commands.init.first_spec import inspect_files, inspect_recorded
 
+    if tool == "autojudge":
+        from rageval_spec.commands.init.autojudge_workflow import write_text
+
+        return _write_texts({SPEC: write_text(path, folder)}, folder, force=force)
     if tool in ("trec", "otel"):
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name the file in it, such as {path / _USUAL_FILES[tool]}")
@@ -265,12 +269,18 @@ def _parse_columns(columns: Sequence[str]) -> dict[str, str]:
 def _write(findings: Findings, source: Path, folder: Path, tool: str | None, *, force: bool) -> list[Path]:
     """Write the spec, its schema, and a function to fill in if nothing answers the questions."""
     from rageval_spec.commands.init.first_spec import PLACEHOLDER, is_retrieval, write_text
-    from rageval_spec.spec import load
-    from rageval_spec.spec.json_schema import render_schema
 
     texts = {SPEC: write_text(findings, source.resolve().name.partition(".")[0] or "evaluation", SPEC, tool)}
     if findings.system is None and not is_retrieval(findings):
         texts[PLACEHOLDER] = _FUNCTION
+    return _write_texts(texts, folder, force=force)
+
+
+def _write_texts(texts: Mapping[str, str], folder: Path, *, force: bool) -> list[Path]:
+    """Write files, the schema among them, and check the spec."""
+    from rageval_spec.spec import load
+    from rageval_spec.spec.json_schema import render_schema
+
     with _writing(folder, [*texts], force=force):
         for name, text in {**texts, SCHEMA: render_schema()}.items():
             (folder / name).write_text(text, encoding="utf-8")

@@ -65,7 +65,7 @@ def inspect_recorded(tool: str, path: Path, folder: Path) -> Findings:
 
     Raises UsageError: a file cannot be read, or there are no rankings.
     """
-    relative = _relative(path, folder)
+    relative = path_from(path, folder)
     system: dict[str, Any] | None = None
     runs: dict[str, dict[str, Any]] = {}
     if tool == "otel":
@@ -76,7 +76,7 @@ def inspect_recorded(tool: str, path: Path, folder: Path) -> Findings:
         found = sorted(one for one in path.parent.iterdir() if format_of(one) == "run")
         if not found:
             raise UsageError(f"there are no rankings beside {path}; their names must end in .run")
-        runs = {_name_run(one): {"use": "file", "path": _relative(one, folder)} for one in found}
+        runs = {_name_run(one): {"use": "file", "path": path_from(one, folder)} for one in found}
     try:
         opened: Dataset[Any] = _build("datasets", "golden", dataset, path)
         collection = opened.open()
@@ -165,7 +165,7 @@ def describe_service(url: str) -> dict[str, Any]:
 
 
 def _describe_dataset(golden: Path, folder: Path, columns: Mapping[str, str]) -> dict[str, Any]:
-    path = _relative(golden, folder)
+    path = path_from(golden, folder)
     if golden.is_dir():
         splits = sorted(path.name.partition(".")[0] for path in golden.glob("qrels/*.tsv*"))
         return {"use": "beir", "path": path, **({} if not splits or "test" in splits else {"split": splits[0]})}
@@ -180,10 +180,10 @@ def _describe_dataset(golden: Path, folder: Path, columns: Mapping[str, str]) ->
 def _write_system(answers: Path, folder: Path, columns: Mapping[str, str]) -> dict[str, Any]:
     renamed = {"question": columns["text"]} if "text" in columns and "query_id" not in columns else {}
     named = {part: name for part, name in columns.items() if part in AnswerColumns.model_fields} | renamed
-    return {"use": "file", "path": _relative(answers, folder), **({"columns": named} if named else {})}
+    return {"use": "file", "path": path_from(answers, folder), **({"columns": named} if named else {})}
 
 
-def _relative(path: Path, folder: Path) -> str:
+def path_from(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
 
 

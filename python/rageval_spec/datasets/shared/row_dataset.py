@@ -137,7 +137,8 @@ class FileDataset(Dataset[N]):
     def source(self, key: str) -> RowFile:
         """The file of a key; what was found out about it is kept."""
         if key not in self._sources:
-            self._sources[key] = RowFile(self.path_of(key), self.form_of(key), layout="none")
+            layout = "auto" if key == "queries" else "none"
+            self._sources[key] = RowFile(self.path_of(key), self.form_of(key), layout=layout)
         return self._sources[key]
 
     @cached_property
@@ -145,8 +146,8 @@ class FileDataset(Dataset[N]):
         return {}
 
     def named(self, key: str) -> Any:
-        """The names of the columns of a key's file."""
-        return self.block(key)
+        """The names of the columns of a key's file; those of topics also by the layout of a TREC track."""
+        return self.source(key).resolve(self.block(key)) if key == "queries" else self.block(key)
 
     def list_columns(self, key: str) -> Sequence[str] | None:
         """The names of the columns of a key's file; None if it is missing, or if that takes long.
