@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from rageval_spec.data.evidence.nuggets import NUGGETS, Nugget, NuggetBank, parse_nuggets
+from rageval_spec.data.evidence.nuggets import IDS, NUGGETS, Nugget, NuggetBank, parse_nuggets
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.formats.json_files import json_objects, text_of
@@ -68,14 +68,17 @@ def _parse_bank(row: Mapping[str, Any], place: str) -> NuggetBank:
     query_id = text_of(place, "the id of the question", "id", named)
     if not query_id:
         raise DataError(f"{place}: no id of a question in 'qid' or 'query_id'")
-    if any(key in row for key in _OF_AUTOJUDGE):
-        listed = [one for key in _OF_AUTOJUDGE for one in _list_entries(row.get(key), f"{place}: '{key}'")]
-    elif NUGGETS in row:
-        listed = row[NUGGETS]
-    else:
-        raise DataError(f"{place}: no nuggets in 'nuggets', 'nugget_bank' or 'claim_bank'")
     question = next((row[key] for key in ("query", "title_query") if isinstance(row.get(key), str)), "")
-    return NuggetBank(query_id, question, parse_nuggets(listed, f"{place}: {NUGGETS}"))
+    return NuggetBank(query_id, question, parse_nuggets(_list_nuggets(row, place), f"{place}: {NUGGETS}"))
+
+
+def _list_nuggets(row: Mapping[str, Any], place: str) -> Any:
+    """The nuggets as the line has them."""
+    if any(key in row for key in _OF_AUTOJUDGE):
+        return [one for key in _OF_AUTOJUDGE for one in _list_entries(row.get(key), f"{place}: '{key}'")]
+    if NUGGETS not in row:
+        raise DataError(f"{place}: no nuggets in 'nuggets', 'nugget_bank' or 'claim_bank'")
+    return row[NUGGETS]
 
 
 def _list_entries(value: object, where: str) -> Sequence[Any]:
@@ -95,6 +98,30 @@ def write_banks(banks: Iterable[NuggetBank], form: BankForm) -> bytes:
 def _dump_line(bank: NuggetBank, form: BankForm) -> bytes:
     row = _dump_nuggetizer(bank) if form == "nuggetizer" else _dump_autojudge(bank)
     return (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def replace_nuggets(row: Mapping[str, Any], nuggets: Sequence[Nugget], edit: Mapping[str, str]) -> dict[str, Any]:
+    """A bank's line with other nuggets, in its form, and with `edit` behind the earlier ones in `metadata.edits`.
+
+    What else the line says is kept, and so is what it says of a nugget that stays as it was.
+    """
+    before = _parse_bank(row, "")
+    listed, is_autojudge = _list_nuggets(row, ""), any(key in row for key in _OF_AUTOJUDGE)
+    known = {one: raw for one, raw in zip(before.nuggets, listed, strict=True) if isinstance(raw, Mapping)}
+    after = NuggetBank(before.query_id, before.question, tuple(nuggets))
+    if is_autojudge:
+        changed = {key: value for key, value in _dump_autojudge(after).items() if key in _OF_AUTOJUDGE}
+        kept = {one.text: {**known[one], **_name(one, known[one])} for one in nuggets if one in known}
+        changed = {key: {text: kept.get(text, entry) for text, entry in of.items()} for key, of in changed.items()}
+    else:
+        changed = {NUGGETS: [{**known.get(one, {}), **one.dump()} for one in nuggets]}
+    about = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
+    return {**row, **changed, "metadata": {**about, "edits": [*(about.get("edits") or ()), dict(edit)]}}
+
+
+def _name(nugget: Nugget, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The id of a nugget of AutoJudge that had none but its number, which others can have once it is edited."""
+    return {} if any(key in raw for key in IDS) else {"question_id" if nugget.answers else "claim_id": nugget.id}
 
 
 def _dump_nuggetizer(bank: NuggetBank) -> dict[str, Any]:

@@ -167,8 +167,9 @@ def select(random: float | None, most: int, **options: Any) -> int:
 def import_(**options: Any) -> int:
     """Check the forms that people filled in, and write their labels.
 
-    FORMS are the .csv and .xlsx files of `review select`, what the page saved, and exports of Label Studio as JSON. If
+    FORMS are the .csv and .xlsx files of `review select`, what a page saved, and exports of Label Studio as JSON. If
     anything is wrong, the command lists it all and writes nothing. A label that already exists is not added again.
+    Edited nuggets go --into the file that their page was made from.
 
     \b
     rageval-spec review import review.xlsx -o labels.csv
@@ -177,6 +178,35 @@ def import_(**options: Any) -> int:
     from rageval_spec.commands.review.forms import import_forms
 
     console.write(import_forms(**options))
+    return PASSED
+
+
+_page_options = shared.together(
+    click.option(
+        "-o", "--output", type=click.Path(path_type=Path), default=Path("review.html"), show_default=True,
+        metavar="FILE", help="The page to write: .html.",
+    ),
+    click.option("--annotator", default="", metavar="NAME", help="Who works on it.  [default: the page asks]"),
+    click.option("--force", is_flag=True, help="Overwrite the file if it exists."),
+)  # fmt: skip
+
+
+@click.command("nuggets")
+@click.argument("bank", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_page_options
+def nuggets(**options: Any) -> int:
+    """Write a page on which people edit nuggets, the facts that good answers have.
+
+    BANK is a .jsonl file of nuggets. On the page, people reword, merge, split, add and delete nuggets, and say which
+    are vital. `review import` brings their edits into the file, and refuses to overwrite what changed meanwhile.
+
+    \b
+    rageval-spec review nuggets nuggets.jsonl -o review.html
+    rageval-spec review import nuggets-ann.json --into nuggets.jsonl
+    """
+    from rageval_spec.commands.review.forms import write_bank_page
+
+    console.write(write_bank_page(**options))
     return PASSED
 
 
@@ -213,4 +243,5 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 
 
 review.add_command(select)
+review.add_command(nuggets)
 review.add_command(import_)

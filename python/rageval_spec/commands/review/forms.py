@@ -16,6 +16,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import Text
+from rageval_spec.review import nugget_edits
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
 from rageval_spec.review.label_import import (
     CheckedEntries,
@@ -230,6 +231,20 @@ def _describe(
         yield Text(make_visible(f"{list_names(annotators)} share {count_noun(shared, 'task')}."), "dim")
 
 
+def write_bank_page(bank: Path, output: Path, annotator: str, *, force: bool) -> bytes:
+    """Write the page on which people edit a file of nuggets, and say what to do next."""
+    from rageval_spec.review.page.rendering import render_page
+
+    if _find_form(output) != "html":
+        raise UsageError(f"-o {output}: nuggets are edited on a page; end the name in .html")
+    _refuse_existing([output], force=force)
+    sheet = replace(nugget_edits.build_bank_sheet(bank), annotator=annotator)
+    console.write_file(output, render_page(to_payload(sheet)))
+    then = f"{PROGRAM} review import SAVED.json --into {shlex.quote(str(bank))}"
+    lines = f"wrote {output}: {count_noun(len(sheet.tasks), 'question')}", _NEXT["html"], f"Then: {then}"
+    return "".join(f"{make_visible(line)}\n" for line in lines).encode()
+
+
 MOST_SHOWN = 50
 """The most problems that a message lists."""
 MOST_PLACES = 5
@@ -240,6 +255,8 @@ def import_forms(
     forms: Sequence[Path], *, output: Path | None, into: Path | None, annotator: str, results: str | None, replace: bool
 ) -> bytes:
     """Read forms, check them, write their labels if nothing is wrong, and say what to do next."""
+    if any(edits := [nugget_edits.read_edits(path) for path in dict.fromkeys(forms)]):
+        return _import_edits([*zip(dict.fromkeys(forms), edits, strict=True)], into)
     target = _find_target(forms, output, into)
     evaluation = None if results is None else open_results(results).evaluation
     read = [read_form(path) for path in dict.fromkeys(forms)]
@@ -251,6 +268,26 @@ def import_forms(
     _refuse_problems(merged.problems)
     console.write_file(target, merged.content)
     return render_text(lambda _: _describe_import(checked, merged, read, target))
+
+
+def _import_edits(edits: Sequence[tuple[Path, list[nugget_edits.BankEdit] | None]], into: Path | None) -> bytes:
+    """Apply what people edited on pages with nuggets to the file that the pages were made from, and say what changed."""
+    other = next((path for path, found in edits if found is None), None)
+    if other is not None:
+        raise UsageError(f"{other} has no edited nuggets, and the other files have; import them one kind at a time")
+    if into is None or not into.is_file():
+        raise UsageError("name the file of nuggets that the page was made from: --into nuggets.jsonl")
+    edited = nugget_edits.apply_edits(into, (edit for _, found in edits for edit in found or ()))
+    if edited.conflicts:
+        told = "nothing was written, because the nuggets were changed since the page was made. Make a page from the "
+        raise DataError("\n".join([f"{told}file as it is now, and edit these questions again:", *edited.conflicts]))
+    if edited.changes:
+        console.write_file(into, edited.content)
+    changes = (f"  {query_id}: {change}" for query_id, of in edited.changes.items() for change in of)
+    wrote = [f"wrote {into}"] if edited.changes else []
+    return "".join(
+        f"{make_visible(line)}\n" for line in (nugget_edits.describe_edits(edited), *changes, *wrote)
+    ).encode()
 
 
 def _find_target(forms: Sequence[Path], output: Path | None, into: Path | None) -> Path:

@@ -76,7 +76,7 @@ class NuggetBank:
 _IMPORTANCES: Mapping[str, Importance] = {"vital": "vital", "okay": "okay"}
 _AGGREGATORS: Mapping[str, Aggregator] = {"AND": "AND", "OR": "OR"}
 _TEXTS = ("text", "claim", "question", "nugget")
-_IDS = ("id", "claim_id", "question_id", "nugget_id")
+IDS = ("id", "claim_id", "question_id", "nugget_id")
 _ADVICE = 'a nugget is a text, or an object such as {"text": "...", "importance": "vital"}'
 
 
@@ -118,7 +118,7 @@ def _parse_nugget(one: object, place: str) -> Nugget:
     text = next((one[key] for key in _TEXTS if isinstance(one.get(key), str)), "").strip()
     if not text:
         raise DataError(f"{place} has no text; {_ADVICE}")
-    name = next((one[key] for key in _IDS if isinstance(one.get(key), str | int)), "")
+    name = next((one[key] for key in IDS if isinstance(one.get(key), str | int)), "")
     answers = [*_list_answers(one.get("answers"), f"{place}.answers")]
     documents = [*_list_ids(one.get("documents") or one.get("references"), place)]
     documents += [doc_id for _, of in answers for doc_id in of]
