@@ -19,7 +19,6 @@ from rageval_spec.reading.label_files import VERSION
 from rageval_spec.reading.nugget_banks import read_banks, replace_nuggets
 from rageval_spec.review.criteria import ReviewCriterion
 from rageval_spec.review.tasks import ReviewSheet, ReviewTask
-from rageval_spec.wording import count_noun
 
 FORMAT = "rageval-nuggets"
 """What the file of a page with nuggets calls itself."""
@@ -40,7 +39,9 @@ def build_bank_sheet(path: Path) -> ReviewSheet:
         for one in read_banks(path).values()
     )
     asked = ReviewCriterion(NUGGETS, "nuggets", "Are these the facts that a good answer has?", _GUIDELINES)
-    return ReviewSheet(path.name, "", _digest(path.read_bytes()), tuple(tasks), (asked,), "", subject="nuggets")
+    return ReviewSheet(
+        path.name, "", hashlib.sha256(path.read_bytes()).hexdigest(), tuple(tasks), (asked,), "", subject="nuggets"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +157,3 @@ def _list_gone(before: Mapping[str, Nugget], after: Mapping[str, Nugget]) -> Ite
 def _show(nugget: Nugget) -> str:
     answers = [f" {nugget.aggregator} ".join(nugget.answers)] if nugget.answers else []
     return f"'{nugget.text}' ({'; '.join([nugget.importance, *answers])})"
-
-
-def describe_edits(edited: EditedBank) -> str:
-    """`3 questions changed: 2 nuggets changed, 1 added, 1 removed; 4 questions are right as they were`."""
-    every = [change[0] for of in edited.changes.values() for change in of]
-    words = {"~": "changed", "+": "added", "-": "removed"}
-    counts = [f"{every.count(sign)} {word}" for sign, word in words.items() if sign in every]
-    told = [f"{count_noun(len(edited.changes), 'question')} changed"] if edited.changes else ["no question changed"]
-    told[0] += f" (nuggets: {', '.join(counts)})" if counts else ""
-    return "; ".join(
-        [*told, *([f"{count_noun(edited.confirmed, 'question')} right as they are"] if edited.confirmed else [])]
-    )
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

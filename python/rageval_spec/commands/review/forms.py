@@ -271,7 +271,7 @@ def import_forms(
 
 
 def _import_edits(edits: Sequence[tuple[Path, list[nugget_edits.BankEdit] | None]], into: Path | None) -> bytes:
-    """Apply what people edited on pages with nuggets to the file that the pages were made from, and say what changed."""
+    """Apply what people edited on pages to the file of nuggets that these were made from, and say what changed."""
     other = next((path for path, found in edits if found is None), None)
     if other is not None:
         raise UsageError(f"{other} has no edited nuggets, and the other files have; import them one kind at a time")
@@ -283,11 +283,11 @@ def _import_edits(edits: Sequence[tuple[Path, list[nugget_edits.BankEdit] | None
         raise DataError("\n".join([f"{told}file as it is now, and edit these questions again:", *edited.conflicts]))
     if edited.changes:
         console.write_file(into, edited.content)
-    changes = (f"  {query_id}: {change}" for query_id, of in edited.changes.items() for change in of)
-    wrote = [f"wrote {into}"] if edited.changes else []
-    return "".join(
-        f"{make_visible(line)}\n" for line in (nugget_edits.describe_edits(edited), *changes, *wrote)
-    ).encode()
+    counts = [count_noun(len(edited.changes), "question"), count_noun(edited.confirmed, "question")]
+    lines = [f"{counts[0]} changed, {counts[1]} right as they are"]
+    lines += (f"  {query_id}: {change}" for query_id, of in edited.changes.items() for change in of)
+    lines += [f"wrote {into}"] if edited.changes else []
+    return "".join(f"{make_visible(line)}\n" for line in lines).encode()
 
 
 def _find_target(forms: Sequence[Path], output: Path | None, into: Path | None) -> Path:

@@ -35,7 +35,7 @@ function writeFile() {
 
 function nameFile() {
   const clean = (text) => text.normalize("NFC").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 40);
-  return [sheet.subject === "nuggets" ? "nuggets" : "labels", clean(sheet.name), clean(work.annotator)].filter(Boolean).join("-") + ".json";
+  return [subject.form.slice("rageval-".length), clean(sheet.name), clean(work.annotator)].filter(Boolean).join("-") + ".json";
 }
 
 function saveFile() {
@@ -58,7 +58,7 @@ function parseFile(text) {
   } catch {
     throw new Error("It is not JSON.");
   }
-  if (content?.format !== subject.form) throw new Error("It is not a file that such a review page saved.");
+  if (content?.format !== subject.form) throw new Error(`It is not a file of ${subject.form.slice("rageval-".length)} that a review page saved.`);
   if (content.version !== VERSION) throw new Error(`It has version ${content.version}; this page reads version ${VERSION}.`);
   if (content.sheet !== sheet.digest) {
     throw new Error(`Its labels belong to another sheet (${content.sheet}). This page is sheet ${sheet.digest}.`);

@@ -43,7 +43,7 @@ function showWelcome() {
 }
 
 function describeWork() {
-  if (!sheet.tasks.length) return "This sheet has nothing to judge.";
+  if (!sheet.tasks.length) return "This sheet has no answers to judge.";
   const asked = sheet.criteria.map((criterion) => criterion.label);
   const list = asked.length > 1 ? `${asked.slice(0, -1).join(", ")} and ${asked.at(-1)}` : asked[0];
   const its = sheet.tasks.length === 1 ? "its" : "their";
