@@ -152,12 +152,12 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def suggest(word: str, known: Sequence[str]) -> str | None:
+def suggest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str | None:
     """`did you mean 'x'?` for the known word nearest to `word` (case and `-`/`_` ignored), or None."""
     from difflib import get_close_matches
 
     folded = {_fold(candidate): candidate for candidate in known}
-    near = get_close_matches(_fold(word), list(folded), n=1, cutoff=0.6)
+    near = get_close_matches(_fold(word), list(folded), n=1, cutoff=cutoff)
     return f"did you mean '{folded[near[0]]}'?" if near else None
 
 

@@ -59,7 +59,7 @@ def test_hand_worked() -> None:
     assert value_of(use(judge, count="all", partial=0.5), one) == 2.5 / 5
     assert value_of(use(judge, count="weighted"), one) == (1 + 0.5) / (3 + 1)
     (found,) = measure(use(judge), one)
-    assert found.reason == "lacks 2 of 3 nuggets: 'fact 2', 'fact 3'"
+    assert found.reason == "lacks 1 of 3 nuggets and has 1 only in part: 'fact 2', 'fact 3'"
     assert found.details is not None
     claims = found.details["claims"]
     assert [(one["importance"], one["assignment"], one["verdict"], one["score"]) for one in claims] == [
@@ -241,3 +241,10 @@ def test_chat_judges_decide_each_nugget(word: str) -> None:
     assert found.details is not None
     assert [one["assignment"] for one in found.details["claims"]] == ["support", "not_support"]
     assert found.value == 0.5
+
+
+def test_a_nugget_that_does_not_count_needs_no_verdict() -> None:
+    one = ask(vital("opens on Monday"), okay("It can be"), answer="The shop opens on Monday.")
+    said = Finding(1.0, (Claim("opens on Monday", 1.0, "supported", start=0, end=15),))
+    (found,) = measure(use(RuleJudge(say=lambda sample: said)), one)
+    assert (found.value, found.status) == (1.0, "scored")

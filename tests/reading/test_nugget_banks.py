@@ -46,7 +46,11 @@ def test_the_forms_of_other_tools(tmp_path: Path) -> None:
     assert [*read_banks(path).values()] == BANKS
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).map(str.strip).filter(bool)
+TEXTS = (
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+    .map(str.strip)
+    .filter(lambda text: any(map(str.isalnum, text)))
+)
 NUGGETS = st.builds(
     Nugget,
     TEXTS,
@@ -83,6 +87,11 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, found
         ('{"qid": "2", "nuggets": ["a", "a"]}', "bank.jsonl:2: nuggets[1] has the same text as number 0"),
         ('{"qid": "2", "nuggets": [{"text": "a", "importance": "failed"}]}', "nuggets[0] has the importance 'failed'; "
                                                                             "write vital or okay"),
+        ('{"qid": "2", "nuggets": [{"text": "a", "importanc": "okay"}]}', "unknown key 'importanc'; did you mean "
+                                                                          "'importance'?"),
+        ('{"qid": "2", "nuggets": [{"question": "a", "Answers": ["b"]}]}', "unknown key 'Answers'; did you mean"),
+        ('{"qid": "2", "nuggets": ["a", "!!!"]}', "nuggets[1] is '!!!', which has no word"),
+        ('{"qid": "2", "nuggets": ["a", "\\ud83d\\udc4d"]}', "which has no word; write a fact, or remove it"),
         ('{"qid": "2", "claim_bank": 3}', "bank.jsonl:2: 'claim_bank' must be a list or an object"),
         ('{"qid": "2", "nugget_bank": [{"question": "a", "aggregator_type": "NOT"}]}', "by 'NOT'; only AND and OR"),
         ('{"qid": "2", "nugget_bank": [{"question": "a", "answers": ["b", ""]}]}', "nuggets[0].answers[1] has no text"),
@@ -98,6 +107,11 @@ def test_faults_have_their_place(tmp_path: Path, line: str, message: str) -> Non
     with pytest.raises(DataError) as caught:
         read_banks(path)
     assert message in str(caught.value)
+
+
+def test_the_text_of_an_answer_can_be_its_key() -> None:
+    (found,) = parse_nuggets([{"question": "When?", "answers": {"in 1889": {"references": [{"doc_id": "d"}]}}}], "here")
+    assert (found.answers, found.documents) == (("in 1889",), ("d",))
 
 
 KEYS = st.sampled_from(["text", "answers", "importance", "references", "id"])

@@ -105,9 +105,11 @@ def _compare(truth: Leaderboard, judged: Leaderboard, first: str, second: str) -
         )
     known = truth.values.get(first, {}), judged.values.get(second, {})
     topics, every = _share_topics(known, systems)
-    stated = np.array([[[one[name] for name in systems]] for one in means])
     values = np.array([[[one[system][topic] for system in systems] for topic in topics] for one in known])
-    ranked = sorted(((name, means[0][name], means[1][name]) for name in systems), key=lambda one: -one[1])
+    stated = np.array([[[one[name] for name in systems]] for one in means])
+    if 0 < len(topics) < every:  # means over different topics would not be those that the intervals are of
+        stated = values.mean(axis=1, keepdims=True)
+    ranked = sorted(zip(systems, *stated[:, 0].tolist(), strict=True), key=lambda one: -one[1])
     within, count = _correlate_within(values) if topics else (None, 0)
     return LeaderboardAgreement(
         first, second, tuple(ranked), len(topics), (alone, every - len(topics)),
@@ -181,7 +183,8 @@ def _describe(truth: str, judged: str, one: LeaderboardAgreement) -> Iterator[Bl
     if alone:
         yield Line(f"Left out, because only one of the two has them: {list_names(alone)}.")
     if topics_left:
-        yield Line(f"Intervals leave out {count_noun(topics_left, 'topic')} that some system lacks.")
+        told = f"{count_noun(topics_left, 'topic')} that some system lacks"
+        yield Line(f"Left out, from the means too: {told}." if one.topics else f"No topic counts: {told}.")
     if not one.topics:
         yield Line("There are no intervals: they need a value of each topic, and there are only means.")
     rows = [(_WORDS[each.name], show_measure(each)) for each in one.correlations]
@@ -191,13 +194,18 @@ def _describe(truth: str, judged: str, one: LeaderboardAgreement) -> Iterator[Bl
     yield from _describe_moved(one)
 
 
+def _rank(values: Mapping[str, float]) -> dict[str, float]:
+    """The place of each system, from 1 for the best; those that are tied share the middle of their places."""
+    ordered = sorted(values.values(), reverse=True)
+    return {name: ordered.index(one) + (ordered.count(one) + 1) / 2 for name, one in values.items()}
+
+
 def _describe_moved(one: LeaderboardAgreement) -> Iterator[Block]:
     """The systems that the judge moves the most."""
-    ranked = [sorted(one.systems, key=lambda each: -each[1]), sorted(one.systems, key=lambda each: -each[2])]
-    places = [{name: place for place, (name, *_) in enumerate(each, 1)} for each in ranked]
+    places = [_rank({name: row[at] for name, *row in one.systems}) for at in (0, 1)]
     moved = sorted(one.systems, key=lambda each: -abs(places[0][each[0]] - places[1][each[0]]))[:_SHOWN]
     rows = [
-        (name, f"{places[0][name]}", f"{places[1][name]}", format_number(true), format_number(judged))
+        (name, f"{places[0][name]:g}", f"{places[1][name]:g}", format_number(true), format_number(judged))
         for name, true, judged in moved
         if places[0][name] != places[1][name]
     ]

@@ -52,6 +52,7 @@ class Label:
         saw_judge: whether the annotator had seen what the judge says.
         is_yes_no: whether the value was written as yes or no. On a scale such as 1 to 5, it is not a 1 or a 0 then.
         place: where the label stands: `labels.csv:12`.
+        document: the document's id, if its relevance to the query was judged, not an answer.
     """
 
     query_id: str
@@ -70,11 +71,12 @@ class Label:
     adjudicated: bool = False
     saw_judge: bool = False
     is_yes_no: bool = False
+    document: str = ""
 
     @property
-    def item(self) -> tuple[str, str, str, str, int | None]:
+    def item(self) -> tuple[str, str, str, str, int | None, str]:
         """What was judged: labels with the same item and metric judge the same thing."""
-        return (self.dataset, self.query_id, self.system, self.answer, self.claim)
+        return (self.dataset, self.query_id, self.system, self.answer, self.claim, self.document)
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -25,14 +25,15 @@ Form: TypeAlias = Literal["csv", "json", "xlsx", "label_studio"]
 Rows: TypeAlias = list[tuple[str, dict[str, Any]]]
 
 LABEL_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "id", "qid", "question_id", "item", "sample"),
-    "value": ("value", "label", "rating", "score", "grade", "verdict"),
+    "query_id": ("query_id", "id", "qid", "question_id", "item", "sample", "query-id"),
+    "value": ("value", "label", "rating", "score", "grade", "verdict", "relevance"),
     "annotator": ("annotator", "rater", "reviewer", "labeler", "labeller", "worker", "user"),
     "metric": ("metric", "criterion", "aspect"),
     "dataset": ("dataset",),
     "system": ("system", "model"),
     "answer": ("answer_digest",),
     "claim": ("claim",),
+    "document": ("doc_id", "document_id", "corpus-id", "docid"),
     "time": ("time", "created_at", "timestamp"),
     "comment": ("comment", "note"),
     "reason": ("reason",),
@@ -154,7 +155,7 @@ def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, 
     if claim and not claim.isdecimal():
         raise DataError(f"{place}: {names['claim']} is '{claim}'; a claim is a number from 0")
     found = row.get(names["value"])
-    parts = ("metric", "annotator", "dataset", "system", "answer", "time", "comment", "reason")
+    parts = ("metric", "annotator", "dataset", "system", "answer", "time", "comment", "reason", "document")
     return Label(
         query_id=query_id,
         value=value,

@@ -55,8 +55,8 @@ def check_banks(path: Path) -> str | None:
 
 
 def check_row(place: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of questions; an error with its place if its list of nuggets is wrong."""
-    if isinstance(listed := row.get(NUGGETS), list):
+    """A row of questions; an error with its place if its nuggets are wrong."""
+    if (listed := row.get(NUGGETS)) not in (None, ""):
         parse_nuggets(listed, f"{place}: '{NUGGETS}'")
     return row
 

@@ -71,7 +71,7 @@ def test_systems_and_topics_that_only_one_has_are_named(truth: Path, tmp_path: P
     judged = write(tmp_path / "judge.tsv", {"a": 0.9, "b": 0.6, "c": 0.3, "x": 0.4}, topics=6)
     output = invoke("calibrate", "--leaderboards", truth, judged).output
     assert "only one of the two has them: d and x" in output
-    assert "Intervals leave out 2 topics that some system lacks." in output
+    assert "Left out, from the means too: 2 topics that some system lacks." in output
 
 
 def test_mistakes(truth: Path, tmp_path: Path) -> None:
@@ -85,3 +85,26 @@ def test_mistakes(truth: Path, tmp_path: Path) -> None:
     result = invoke("calibrate", "results", "--leaderboards", truth, truth)
     assert result.exit_code == 2 and "leave out RESULTS and --labels" in result.output
     assert invoke("calibrate", "--leaderboards", truth, tmp_path / "none.tsv").exit_code == 2
+
+
+def test_coefficients_and_intervals_are_of_the_same_topics(tmp_path: Path) -> None:
+    """A system that lacks a hard topic would have a better mean than on the topics that all have."""
+    names = ("a", "b", "c", "d")
+    full = {(one, topic): rank / 10 + topic / 20 for rank, one in enumerate(names) for topic in range(8)}
+    full |= {(one, 8): 0.0 for one in names}
+    for name, left_out in (("people", ()), ("judge", (("a", 8), ("b", 8)))):
+        rows = [f"{one} t{topic} ndcg {value}" for (one, topic), value in full.items() if (one, topic) not in left_out]
+        (tmp_path / f"{name}.tsv").write_text("\n".join(["run topic measure value", *rows]))
+    result = invoke("calibrate", "--leaderboards", tmp_path / "people.tsv", tmp_path / "judge.tsv", "--format", "json")
+    (agreement,) = json.loads(result.output)[0]["agreements"]
+    assert (agreement["topics"], agreement["left_out"]) == (8, [[], 1])
+    assert {one["name"]: one["value"] for one in agreement["correlations"]}["tau"] == 1
+    assert agreement["systems"][0] == ["d", pytest.approx(0.475), pytest.approx(0.475)]
+
+
+def test_tied_systems_share_a_rank(truth: Path, tmp_path: Path) -> None:
+    judged = write(tmp_path / "judge.tsv", dict.fromkeys(SYSTEMS, 0.5))
+    lines = [line.split() for line in invoke("calibrate", "--leaderboards", truth, judged).output.splitlines()]
+    assert [line[:3] for line in lines if line and line[0] in SYSTEMS] == [
+        ["a", "1", "2.5"], ["d", "4", "2.5"], ["b", "2", "2.5"], ["c", "3", "2.5"],
+    ]  # fmt: skip

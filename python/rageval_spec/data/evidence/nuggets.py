@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 from rageval_spec.dataclass import dataclass, replace
+from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError
 
 Importance: TypeAlias = Literal["vital", "okay"]
@@ -76,7 +77,13 @@ class NuggetBank:
 _IMPORTANCES: Mapping[str, Importance] = {"vital": "vital", "okay": "okay"}
 _AGGREGATORS: Mapping[str, Aggregator] = {"AND": "AND", "OR": "OR"}
 _TEXTS = ("text", "claim", "question", "nugget")
+<<<<<<< HEAD
 IDS = ("id", "claim_id", "question_id", "nugget_id")
+=======
+_IDS = ("id", "claim_id", "question_id", "nugget_id")
+_READ = ("importance", "answers", "aggregator", "documents", "references")
+_KNOWN = frozenset({*_READ, *_TEXTS, *_IDS, "aggregator_type", "assignment", "answer", "reference", "document"})
+>>>>>>> main
 _ADVICE = 'a nugget is a text, or an object such as {"text": "...", "importance": "vital"}'
 
 
@@ -118,7 +125,14 @@ def _parse_nugget(one: object, place: str) -> Nugget:
     text = next((one[key] for key in _TEXTS if isinstance(one.get(key), str)), "").strip()
     if not text:
         raise DataError(f"{place} has no text; {_ADVICE}")
+<<<<<<< HEAD
     name = next((one[key] for key in IDS if isinstance(one.get(key), str | int)), "")
+=======
+    if not any(map(str.isalnum, text)):
+        raise DataError(f"{place} is {text!r}, which has no word; write a fact, or remove it")
+    _check_keys(one, place)
+    name = next((one[key] for key in _IDS if isinstance(one.get(key), str | int)), "")
+>>>>>>> main
     answers = [*_list_answers(one.get("answers"), f"{place}.answers")]
     documents = [*_list_ids(one.get("documents") or one.get("references"), place)]
     documents += [doc_id for _, of in answers for doc_id in of]
@@ -130,6 +144,14 @@ def _parse_nugget(one: object, place: str) -> Nugget:
         tuple(dict.fromkeys(answer for answer, _ in answers)),
         _parse_aggregator(one.get("aggregator", one.get("aggregator_type")), place),
     )
+
+
+def _check_keys(one: Mapping[str, Any], place: str) -> None:
+    """Refuse a misspelt key: it would silently make a nugget vital, or drop its answers."""
+    absent = [key for key in _READ if key not in one]
+    for key in one:
+        if key not in _KNOWN and (hint := suggest(str(key), absent, cutoff=0.8)):
+            raise DataError(f"{place} has the unknown key '{key}'; {hint}")
 
 
 def _parse_importance(value: object, place: str) -> Importance:
@@ -151,7 +173,7 @@ def _parse_aggregator(value: object, place: str) -> Aggregator:
 def _list_answers(value: object, place: str) -> Iterator[tuple[str, list[str]]]:
     """Each answer of a nugget, and the documents that have it."""
     if isinstance(value, Mapping):  # TREC AutoJudge: by the text of the answer
-        value = [one if isinstance(one, Mapping) else {"answer": text} for text, one in value.items()]
+        value = [{"answer": text, **(one if isinstance(one, Mapping) else {})} for text, one in value.items()]
     if value is not None and (isinstance(value, str) or not isinstance(value, Sequence)):
         raise DataError(f"{place} must be a list of texts")
     for number, one in enumerate(value or ()):

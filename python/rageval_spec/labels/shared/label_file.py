@@ -35,6 +35,7 @@ class LabelColumns(BaseModel):
     system: str | None = _part("system", "Whose answer was judged.")
     answer: str | None = _part("answer", "The digest of the answer's text; the label belongs to this text only.")
     claim: str | None = _part("claim", "The number of the judged claim, from 0.")
+    document: str | None = _part("document", "The document's id, where its relevance to the question was judged.")
     time: str | None = _part("time", "When it was judged.")
     comment: str | None = _part("comment", "What the annotator noted.")
     reason: str | None = _part("reason", "Why the answer was chosen for labelling.")

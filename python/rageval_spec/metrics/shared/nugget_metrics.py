@@ -97,6 +97,8 @@ class NuggetMetric(judged_metrics.JudgedMetric[NuggetsNode]):
         for nugget in nuggets:
             claims = [next(told) for _ in nugget.statements]
             if not all(claims):
+                if not self._weigh(nugget):
+                    continue
                 return Measurement.error(f"the judge gave no verdict on the nugget {nugget.id}: '{nugget.text}'")
             label = nugget.combine([_label(one) for one in claims])
             found.append(_Assigned(nugget, label, tuple(claim for one in claims for claim in one)))
@@ -116,10 +118,18 @@ class NuggetMetric(judged_metrics.JudgedMetric[NuggetsNode]):
         claims = [_describe(one) for one in found]
         lacking = [one for weight, one in zip(weights, found, strict=True) if weight and credit[one.label] < 1]
         if lacking and reason is None:
-            shown = list_some([one.nugget.text for one in lacking], _MOST_SHOWN)
-            counted = sum(weight > 0 for weight in weights)
-            reason = f"lacks {len(lacking)} of {count_noun(counted, 'nugget')}: {shown}"
+            reason = _tell_lacking(lacking, sum(weight > 0 for weight in weights))
         return Measurement.scored(value, reason, {**more, "score": value, "claims": claims})
+
+
+def _tell_lacking(lacking: Sequence[_Assigned], counted: int) -> str:
+    part = sum(one.label == "partial_support" for one in lacking)
+    told = f"lacks {len(lacking) - part} of {count_noun(counted, 'nugget')}" if part < len(lacking) else ""
+    held = f"has {part} of {count_noun(counted, 'nugget')} only in part" if part else ""
+    if told and held:
+        held = f"has {part} only in part"
+    shown = list_some([one.nugget.text for one in lacking], _MOST_SHOWN)
+    return f"{' and '.join(filter(None, (told, held)))}: {shown}"
 
 
 def set_claims(sample: Sample) -> Sample:
