@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from rageval_spec.data.evidence.nuggets import IDS, NUGGETS, Nugget, NuggetBank, parse_nuggets
+from rageval_spec.data.evidence.nuggets import NUGGETS, Nugget, NuggetBank, parse_nuggets
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.formats.json_files import json_objects, text_of
@@ -106,22 +106,21 @@ def replace_nuggets(row: Mapping[str, Any], nuggets: Sequence[Nugget], edit: Map
     What else the line says is kept, and so is what it says of a nugget that stays as it was.
     """
     before = _parse_bank(row, "")
-    listed, is_autojudge = _list_nuggets(row, ""), any(key in row for key in _OF_AUTOJUDGE)
-    known = {one: raw for one, raw in zip(before.nuggets, listed, strict=True) if isinstance(raw, Mapping)}
+    pairs = zip(before.nuggets, _list_nuggets(row, ""), strict=True)
+    known = {one: raw for one, raw in pairs if isinstance(raw, Mapping)}
     after = NuggetBank(before.query_id, before.question, tuple(nuggets))
-    if is_autojudge:
-        changed = {key: value for key, value in _dump_autojudge(after).items() if key in _OF_AUTOJUDGE}
-        kept = {one.text: {**known[one], **_name(one, known[one])} for one in nuggets if one in known}
-        changed = {key: {text: kept.get(text, entry) for text, entry in of.items()} for key, of in changed.items()}
-    else:
+    if NUGGETS in row:
         changed = {NUGGETS: [{**known.get(one, {}), **one.dump()} for one in nuggets]}
+    else:
+        changed = {key: value for key, value in _dump_autojudge(after).items() if key in _OF_AUTOJUDGE}
+        kept = {one.text: {**known[one], _name_id(one): one.id} for one in nuggets if one in known}
+        changed = {key: {text: kept.get(text, entry) for text, entry in of.items()} for key, of in changed.items()}
     about = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
     return {**row, **changed, "metadata": {**about, "edits": [*(about.get("edits") or ()), dict(edit)]}}
 
 
-def _name(nugget: Nugget, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The id of a nugget of AutoJudge that had none but its number, which others can have once it is edited."""
-    return {} if any(key in raw for key in IDS) else {"question_id" if nugget.answers else "claim_id": nugget.id}
+def _name_id(nugget: Nugget) -> str:
+    return "question_id" if nugget.answers else "claim_id"
 
 
 def _dump_nuggetizer(bank: NuggetBank) -> dict[str, Any]:

@@ -77,13 +77,9 @@ class NuggetBank:
 _IMPORTANCES: Mapping[str, Importance] = {"vital": "vital", "okay": "okay"}
 _AGGREGATORS: Mapping[str, Aggregator] = {"AND": "AND", "OR": "OR"}
 _TEXTS = ("text", "claim", "question", "nugget")
-<<<<<<< HEAD
-IDS = ("id", "claim_id", "question_id", "nugget_id")
-=======
 _IDS = ("id", "claim_id", "question_id", "nugget_id")
 _READ = ("importance", "answers", "aggregator", "documents", "references")
 _KNOWN = frozenset({*_READ, *_TEXTS, *_IDS, "aggregator_type", "assignment", "answer", "reference", "document"})
->>>>>>> main
 _ADVICE = 'a nugget is a text, or an object such as {"text": "...", "importance": "vital"}'
 
 
@@ -125,14 +121,10 @@ def _parse_nugget(one: object, place: str) -> Nugget:
     text = next((one[key] for key in _TEXTS if isinstance(one.get(key), str)), "").strip()
     if not text:
         raise DataError(f"{place} has no text; {_ADVICE}")
-<<<<<<< HEAD
-    name = next((one[key] for key in IDS if isinstance(one.get(key), str | int)), "")
-=======
     if not any(map(str.isalnum, text)):
         raise DataError(f"{place} is {text!r}, which has no word; write a fact, or remove it")
     _check_keys(one, place)
     name = next((one[key] for key in _IDS if isinstance(one.get(key), str | int)), "")
->>>>>>> main
     answers = [*_list_answers(one.get("answers"), f"{place}.answers")]
     documents = [*_list_ids(one.get("documents") or one.get("references"), place)]
     documents += [doc_id for _, of in answers for doc_id in of]
