@@ -11,16 +11,16 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
+from rageval_spec.commands.generate import narrowed_spec
 from rageval_spec.data.evidence.nuggets import NuggetBank
 from rageval_spec.data.findings import Failed
 from rageval_spec.dataclass import replace
-from rageval_spec.errors import BROKEN, PASSED, UsageError
+from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.wording import count_noun, list_names, list_some
+from rageval_spec.wording import count_noun, list_some
 
 if TYPE_CHECKING:
-    from rageval_spec.data.tables import Collection
     from rageval_spec.generation.nugget_making import Topic
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.reading.nugget_banks import BankForm
@@ -34,7 +34,7 @@ _JUDGE = "nuggets"
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("nuggets.jsonl"),
               show_default=True, metavar="FILE", help="The file for the nuggets.")  # fmt: skip
 @click.option("--model", metavar="NAME", help="The chat model: a block under models:.  [default: the only one]")
-@click.option("--dataset", metavar="NAME", help="The dataset with the questions.  [default: the only one]")
+@narrowed_spec.dataset_option
 @click.option("--relevance", type=int, default=1, show_default=True, metavar="N",
               help="Use the documents whose judged relevance is at least N.")  # fmt: skip
 @click.option("--system", metavar="NAME", help="Use the first documents of this system instead of judged ones.")
@@ -42,12 +42,7 @@ _JUDGE = "nuggets"
               help="With --system: how many of them.")  # fmt: skip
 @click.option("--as", "bank_form", type=click.Choice(["nuggetizer", "autojudge"]), default="nuggetizer",
               show_default=True, help="The form of the file.")  # fmt: skip
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this.")
-@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls.")
-@click.option("--dry-run", is_flag=True, help="Only show what it would cost.")
-@shared.store_options
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@shared.form_option
+@narrowed_spec.cost_options
 def generate_nuggets(
     spec: Path, output: Path, form: str, bank_form: BankForm, *, overrides: tuple[str, ...], model: str | None,
     dataset: str | None, relevance: int, system: str | None, depth: int, dry_run: bool, store: Path | None,
@@ -68,48 +63,37 @@ def generate_nuggets(
     from rageval_spec.commands.generate.output import check_output
     from rageval_spec.generation import nugget_making
     from rageval_spec.generation.model_requests import Steps
-    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
+    from rageval_spec.judges.assignment import AssignmentNode
     from rageval_spec.reading.nugget_banks import write_banks
-    from rageval_spec.runner import STORE, write_report
+    from rageval_spec.runner import STORE
     from rageval_spec.spec import load
 
     check_output(output, force=force, dry_run=dry_run)
-    given = {key: value for key, value in limits.items() if value is not None}
-    narrowed, name = _narrow(load(spec, overrides=overrides), model, dataset, system, given)
+    whole = load(spec, overrides=overrides)
+    named = narrowed_spec.choose(whole, "datasets", dataset, "--dataset")
+    name = narrowed_spec.choose(whole, "models", model, "--model")
+    systems = [] if system is None else [narrowed_spec.choose(whole, "systems", system, "--system")]
+    judge = AssignmentNode(use="assignment", model=name)
+    narrowed = narrowed_spec.narrow(whole, named, systems, {_JUDGE: judge}, limits)
     kept_in = None if no_store else store or narrowed.folder / STORE
     budget = narrowed.limits.budget()
     with ProgressDisplay() as display, open_parts(narrowed, kept_in, display, budget) as parts:
         writer: Any = parts.models[name]
         display.announce("read the passages")
-        found = _find_topics(next(iter(parts.datasets.values())).open(), parts, relevance, depth)
+        found = _find_topics(narrowed, parts, relevance, depth)
         context = replace(writer.context, progress=display.counting("nuggets", "steps"))
         estimate = nugget_making.foresee_banks(writer, found.topics, context)
-        expected = ExpectedCalls(tuple(add_up(parts, estimate)))
-        questions, passages = len(found.topics), sum(len(topic.passages) for topic in found.topics)
-        if dry_run and form == "json":
-            shown = {"questions": questions, "passages": passages, "to_ask": expected.to_json()}
-            console.write(json.dumps(shown, indent=2) + "\n")
+        counts = {"questions": len(found.topics), "passages": sum(len(topic.passages) for topic in found.topics)}
+        told = ", ".join(count_noun(count, noun.removesuffix("s")) for noun, count in counts.items())
+        if narrowed_spec.show_plan(display, parts, estimate, counts, told, form, dry_run=dry_run, budget=budget):
             return PASSED
-        lines = [f"{count_noun(questions, 'question')}, {count_noun(passages, 'passage')}"]
-        lines += expected.render().splitlines()
-        if dry_run:
-            console.write("".join(f"{line}\n" for line in lines))
-            return PASSED
-        for line in lines:
-            display.tell(line)
         display.announce("make the nuggets")
         made = nugget_making.make_banks(writer, found.topics, context, Steps(context.progress))
     banks = [one for one in made if isinstance(one, NuggetBank)]
     failed = {topic.query_id: one for topic, one in zip(found.topics, made, strict=True) if isinstance(one, Failed)}
     console.write(_summarize(banks, failed, found.without, form))
-    if unfinished := next((one.reason for one in failed.values() if one.is_unfinished), None):
-        told = f"{len(banks)} of {count_noun(len(made), 'question')} have nuggets: {unfinished}"
-        console.tell(f"{console.PROGRAM}: {told}; run the same command again to continue")
-    elif banks:
-        console.tell(f"wrote {write_report(output, write_banks(banks, bank_form))}")
-    if budget.calls:
-        console.tell(budget.describe())
-    return BROKEN if failed or not banks else PASSED
+    told = f"{len(banks)} of {count_noun(len(made), 'question')} have nuggets"
+    return narrowed_spec.conclude(output, write_banks(banks, bank_form), failed.values(), told, budget)
 
 
 def _summarize(banks: Sequence[NuggetBank], failed: Mapping[str, Failed], without: Sequence[str], form: str) -> str:
@@ -127,37 +111,6 @@ def _summarize(banks: Sequence[NuggetBank], failed: Mapping[str, Failed], withou
     return "".join(f"{line}\n" for line in lines)
 
 
-def _narrow(
-    spec: Spec, model: str | None, dataset: str | None, system: str | None, limits: Mapping[str, Any]
-) -> tuple[Spec, str]:
-    """The spec with only what makes nuggets, and the name of the chat model."""
-    from rageval_spec.judges.assignment import AssignmentNode
-
-    dataset = _choose(spec, "datasets", dataset, "--dataset")
-    model = _choose(spec, "models", model, "--model")
-    systems = {} if system is None else {system: spec.systems[_choose(spec, "systems", system, "--system")]}
-    judge = AssignmentNode(use="assignment", model=model)
-    narrowed = replace(
-        spec, datasets={dataset: spec.datasets[dataset]}, systems=systems, sources={}, metrics=(), gates=(), reports=(),
-        slices=(), labels={}, judges={_JUDGE: judge}, limits=spec.limits.model_copy(update=limits),
-    )  # fmt: skip
-    return narrowed, model
-
-
-def _choose(spec: Spec, section: str, name: str | None, option: str) -> str:
-    known: list[str] = [*getattr(spec, section)]
-    if section == "models":
-        known = [one for one in known if spec.models[one].use == "chat"]
-    if name is None and len(known) == 1:
-        return known[0]
-    has = f"the spec has {list_names(known)}" if known else f"the spec has no {section.removesuffix('s')} for it"
-    if name is None:
-        raise UsageError(f"{option} is missing; {has}")
-    if name not in known:
-        raise UsageError(f"{option} {name}: {has}")
-    return name
-
-
 class _Found(NamedTuple):
     """The questions with their passages, and the ids of those without any."""
 
@@ -165,25 +118,26 @@ class _Found(NamedTuple):
     without: Sequence[str]
 
 
-def _find_topics(collection: Collection, parts: SpecPlugins, relevance: int, depth: int) -> _Found:
+def _find_topics(spec: Spec, parts: SpecPlugins, relevance: int, depth: int) -> _Found:
     """Each question with its passages: those judged relevant, or the first of a system, in the order of their ranks."""
     from rageval_spec.data.tables import document_texts
     from rageval_spec.generation.nugget_making import Topic
 
+    collection = next(iter(parts.datasets.values())).open()
     queries = collection.require("queries", "generate nuggets")
     if parts.systems:
-        ranked = _read_ranking(collection, parts, depth)
+        (ranked,) = narrowed_spec.rank_documents(spec, parts, collection, depth).values()
     elif collection.qrels is None:
         raise UsageError(
             f"{collection.why_no_qrels or 'the dataset has no judgements'}; or name a system with --system"
         )
     else:
         judged = collection.qrels.filter(pl.col("relevance") >= relevance)
-        ranked = judged.sort("relevance", "doc_id", descending=[True, False]).select("query_id", "doc_id")
-    if "text" not in ranked.columns:
+        ranked = judged.sort("relevance", "doc_id", descending=[True, False])
+    if "text" not in ranked.columns or ranked["text"].null_count():
         documents = collection.find_documents(ranked["doc_id"], "generate nuggets")
         texts = documents.select("doc_id", text=document_texts(documents))
-        ranked = ranked.join(texts, on="doc_id", how="inner", maintain_order="left")
+        ranked = ranked.select("query_id", "doc_id").join(texts, on="doc_id", how="inner", maintain_order="left")
     filled = ranked.filter(pl.col("text").str.strip_chars() != "")
     passages = dict(filled.group_by("query_id", maintain_order=True).agg("text").iter_rows())
     asked = [*queries.select("query_id", "text").unique("query_id", keep="first", maintain_order=True).iter_rows()]
@@ -191,21 +145,3 @@ def _find_topics(collection: Collection, parts: SpecPlugins, relevance: int, dep
     if not topics:
         raise UsageError("no question has a relevant passage with a text; lower --relevance, or check the ids")
     return _Found(topics, tuple(one for one, _ in asked if one not in passages))
-
-
-def _read_ranking(collection: Collection, parts: SpecPlugins, depth: int) -> pl.DataFrame:
-    """The first documents of a system: `query_id, doc_id`, or `query_id, text` for contexts of recorded answers."""
-    from rageval_spec.plugin import Retrieval
-
-    (system,) = parts.systems.values()
-    if not system.answers_on(collection.name):
-        retrieved = system.retrieve(collection, {})
-        run = retrieved.run if isinstance(retrieved, Retrieval) else retrieved
-        return run.group_by("query_id", maintain_order=True).head(depth).select("query_id", "doc_id")
-    if system.can_be_asked:
-        raise UsageError(f"--system {system.context.name} is asked anew each time; name one with recorded answers, or "
-                         "one that retrieves")  # fmt: skip
-    answers = system.answer(collection).table.select("query_id", "contexts")
-    return answers.explode("contexts").drop_nulls().rename({"contexts": "text"}).group_by(
-        "query_id", maintain_order=True
-    ).head(depth)  # fmt: skip

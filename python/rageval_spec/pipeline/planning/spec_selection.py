@@ -89,13 +89,13 @@ def _keep_needed(selected: Spec, whole: Spec) -> Spec:
     roots = (
         *selected.datasets.values(), *selected.systems.values(), *(metric.node for metric in selected.metrics)
     )  # fmt: skip
-    needed = _find_needed(roots, whole)
+    needed = find_needed(roots, whole)
     sources = needed.pop("systems") - selected.systems.keys()
     others: dict[str, Any] = {section: _take(getattr(whole, section), names) for section, names in needed.items()}
     return replace(selected, sources=_take({**whole.sources, **whole.systems}, sources), **others)
 
 
-def _find_needed(roots: Iterable[Node], whole: Spec) -> dict[ReferredSection, set[str]]:
+def find_needed(roots: Iterable[Node], whole: Spec) -> dict[ReferredSection, set[str]]:
     """The names that nodes refer to, those that the nodes with these names refer to, and so on."""
     sections: dict[ReferredSection, Mapping[str, Node]] = {
         "systems": {**whole.sources, **whole.systems},
