@@ -109,7 +109,7 @@ def replace_nuggets(row: Mapping[str, Any], nuggets: Sequence[Nugget], edit: Map
     pairs = zip(before.nuggets, _list_nuggets(row, ""), strict=True)
     known = {one: raw for one, raw in pairs if isinstance(raw, Mapping)}
     after = NuggetBank(before.query_id, before.question, tuple(nuggets))
-    if NUGGETS in row:
+    if not any(key in row for key in _OF_AUTOJUDGE):
         changed = {NUGGETS: [{**known.get(one, {}), **one.dump()} for one in nuggets]}
     else:
         changed = {key: value for key, value in _dump_autojudge(after).items() if key in _OF_AUTOJUDGE}

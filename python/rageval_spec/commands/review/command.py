@@ -210,6 +210,37 @@ def nuggets(**options: Any) -> int:
     return PASSED
 
 
+@click.command("qrels")
+@shared.spec_argument
+@_page_options
+@click.option("--labels", "count", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+              help="How many pairs to draw.")  # fmt: skip
+@click.option("--dataset", metavar="NAME", help="The dataset with the queries.  [default: the only one]")
+@click.option("--system", "systems", multiple=True, metavar="NAME",
+              help="Pool what this system finds; can be repeated.  [default: all systems]")  # fmt: skip
+@click.option("--depth", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N",
+              help="Pool the first N documents of each system.")  # fmt: skip
+@click.option("--qrels", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
+              help="The grades so far, as TREC qrels.  [default: those of the dataset]")  # fmt: skip
+@click.option("--scale", default="0..3", show_default=True, metavar="SCALE", help="The worst and the best grade.")
+@click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="The seed of the draw.")
+def qrels(**options: Any) -> int:
+    """Write a page on which people grade how relevant documents are to queries.
+
+    The pairs are drawn from what the systems find and from what is judged: as many for each query, and more at high
+    ranks. Each has the probability with which it was drawn, so that people's grades can correct a judge's. A grade that
+    a pair has is hidden until people gave theirs.
+
+    \b
+    rageval-spec review qrels spec.yaml --labels 200 -o review.html
+    rageval-spec review import labels-ann.json -o people.csv
+    """
+    from rageval_spec.commands.review.documents import write_document_page
+
+    console.write(write_document_page(**options))
+    return PASSED
+
+
 @click.group("review", cls=Front)
 def review() -> None:
     """Choose answers for people to judge, and work with their labels.
@@ -244,4 +275,5 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 
 review.add_command(select)
 review.add_command(nuggets)
+review.add_command(qrels)
 review.add_command(import_)

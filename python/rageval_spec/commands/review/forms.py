@@ -16,7 +16,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import Text
-from rageval_spec.review import nugget_edits
+from rageval_spec.review import document_grades, nugget_edits
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
 from rageval_spec.review.label_import import (
     CheckedEntries,
@@ -231,18 +231,22 @@ def _describe(
         yield Text(make_visible(f"{list_names(annotators)} share {count_noun(shared, 'task')}."), "dim")
 
 
-def write_bank_page(bank: Path, output: Path, annotator: str, *, force: bool) -> bytes:
-    """Write the page on which people edit a file of nuggets, and say what to do next."""
+def write_page(sheet: ReviewSheet, output: Path, *, force: bool, then: str) -> bytes:
+    """Write the page of a sheet, and say what to do next, in the end with `then`."""
     from rageval_spec.review.page.rendering import render_page
 
     if _find_form(output) != "html":
-        raise UsageError(f"-o {output}: nuggets are edited on a page; end the name in .html")
+        raise UsageError(f"-o {output}: this is done on a page; end the name in .html")
     _refuse_existing([output], force=force)
-    sheet = replace(nugget_edits.build_bank_sheet(bank), annotator=annotator)
     console.write_file(output, render_page(to_payload(sheet)))
-    then = f"{PROGRAM} review import SAVED.json --into {shlex.quote(str(bank))}"
-    lines = f"wrote {output}: {count_noun(len(sheet.tasks), 'question')}", _NEXT["html"], f"Then: {then}"
+    lines = (f"wrote {output}: {count_noun(len(sheet.tasks), 'task')}", _NEXT["html"], f"Then: {PROGRAM} {then}")
     return "".join(f"{make_visible(line)}\n" for line in lines).encode()
+
+
+def write_bank_page(bank: Path, output: Path, annotator: str, *, force: bool) -> bytes:
+    """Write the page on which people edit a file of nuggets."""
+    sheet = replace(nugget_edits.build_bank_sheet(bank), annotator=annotator)
+    return write_page(sheet, output, force=force, then=f"review import SAVED.json --into {shlex.quote(str(bank))}")
 
 
 MOST_SHOWN = 50
@@ -264,7 +268,8 @@ def import_forms(
     _refuse_problems(checked.problems)
     if not checked.labels:
         raise DataError(f"{list_names([*map(str, forms)])}: no field is filled in, so there are no labels")
-    merged = merge_labels(checked.labels, checked.written, target if target.exists() else None, replace=replace)
+    labels = document_grades.take_grades(checked.labels)
+    merged = merge_labels(labels, checked.written, target if target.exists() else None, replace=replace)
     _refuse_problems(merged.problems)
     console.write_file(target, merged.content)
     return render_text(lambda _: _describe_import(checked, merged, read, target))
@@ -352,8 +357,8 @@ def _describe_import(
     yield ""
     name = shlex.quote(str(target))
     yield Text(make_visible(f"Do people agree? {PROGRAM} review agreement {name}"))
-    metrics = [*dict.fromkeys(label.metric for label in checked.labels)]
-    for number, options in enumerate(_name_options(forms, metrics)):
+    metrics = [*dict.fromkeys(label.metric for label in checked.labels if label.metric != document_grades.RELEVANCE)]
+    for number, options in enumerate(_name_options(forms, metrics) if metrics else ()):
         asked = "What is the judge worth? " if number == 0 else " " * 25
         yield Text(make_visible(f"{asked}{PROGRAM} calibrate --labels {name}{options}"))
 
