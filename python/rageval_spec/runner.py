@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rageval_spec import registry, signals
 from rageval_spec.data.chat import AskedModel
@@ -33,7 +33,7 @@ from rageval_spec.pipeline.planning import spec_plugins
 from rageval_spec.pipeline.planning.default_model import ChosenModel, choose_default_model
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
-from rageval_spec.pipeline.planning.question_selection import narrow_datasets
+from rageval_spec.pipeline.planning.question_selection import narrow_datasets, repeat_questions
 from rageval_spec.pipeline.planning.question_shards import share_limits
 from rageval_spec.pipeline.planning.resource_needs import ResourceNeeds, estimate_needs, may_be_tight
 from rageval_spec.pipeline.planning.spec_selection import select
@@ -41,8 +41,8 @@ from rageval_spec.pipeline.results.provenance import list_asked_models
 from rageval_spec.pipeline.results.sample_redaction import redact_failures
 from rageval_spec.pipeline.results.sequence_intervals import describe_stopping
 from rageval_spec.pipeline.results.summary import summarize_values
-from rageval_spec.plugin import Context, Engine, Report, Shared
-from rageval_spec.plugin.budget import WHOLE, Budget, Shard
+from rageval_spec.plugin import Context, Engine, Report, Shared, System
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard, Usage
 from rageval_spec.plugin.plugin import ResumeRule, SpecOrigin
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
@@ -163,12 +163,31 @@ class RunOutcome:
         return describe_verdict(self.evaluation) if self.exit_code == GATE_FAILED else None
 
 
-def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
+class EvaluationGroup(NamedTuple):
+    """What evaluations share that are planned and paid for as one, such as those of a sweep: equal systems answer once.
+
+    `unfinished` has the systems that answered, by dataset and key; whoever opens the group finishes them at its end.
+    """
+
+    store: Store
+    budget: Budget
+    resume: ResumeRule
+    unfinished: dict[tuple[str, str], System[Any]]
+
+
+def open_group(spec: Spec, options: Options) -> EvaluationGroup:
+    """A group for a spec and its variants. The caller closes its store."""
+    budget, rule = spec.limits.budget(retry_failed=options.retry_failed), _make_resume_rule(spec, options)
+    return EvaluationGroup(open_store(_store_folder(spec, options)), budget, rule, {})
+
+
+def run(source: Path | Spec, options: Options | None = None, group: EvaluationGroup | None = None) -> RunOutcome:
     """Execute a spec, write its reports, and save the results if `options` has a label.
 
     Args:
         source: the spec's file, or a loaded spec (to which overrides no longer apply).
         options: settings that add to the spec.
+        group: what the evaluation shares with others.
 
     Raises:
         SpecError: the spec is wrong; it holds every diagnostic.
@@ -191,8 +210,9 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         spec, _, notes = _load(source, options)
         recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
-        with closing(open_store(_store_folder(spec, options))) as store:
-            work, warnings = _prepare(spec, options, store, display, earlier)
+        shared = group or open_group(spec, options)
+        with nullcontext() if group else closing(shared.store):
+            work, warnings = _prepare(spec, options, shared, display, earlier)
             work = take_shards(work, shards) if shards else work
             parts, budget = work.parts, work.budget
             execution = _execute(work, execute, keeps_replies=not options.no_store)
@@ -203,7 +223,7 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
             is_finished = budget.stopped is None and not reports.has_lost_results
             if is_finished:
-                _finish(parts)
+                _finish(parts, group.unfinished if group else None)
     outcome = RunOutcome(
         evaluation,
         reports.shown,
@@ -237,8 +257,9 @@ def run_shard(source: Path | Spec, shard: Shard, options: Options | None = None)
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
         spec = share_limits(_load(source, options)[0], shard)
-        with closing(open_store(_store_folder(spec, options))) as store:
-            work, warnings = _prepare(spec, options, store, display, {}, shard)
+        group = open_group(spec, options)
+        with closing(group.store) as store:
+            work, warnings = _prepare(spec, options, group, display, {}, shard)
             log = work.budget.usage.log = []
             manifest = replace(
                 describe_shard(work, shard),
@@ -293,13 +314,14 @@ class ShardOutcome:
 def _prepare(
     spec: Spec,
     options: Options,
-    store: Store,
+    group: EvaluationGroup,
     display: ProgressDisplay,
     earlier: Mapping[str, Evaluation],
     shard: Shard = WHOLE,
 ) -> tuple[Work, tuple[Diagnostic, ...]]:
     """Everything that an execution needs, and the warnings about the spec."""
-    budget = spec.limits.budget(retry_failed=options.retry_failed)
+    store, budget, resume, _ = group
+    budget.usage = Usage()
     display.describe_spending = budget.describe_progress
     parts = spec_plugins.build_parts(
         spec,
@@ -309,7 +331,7 @@ def _prepare(
         budget,
         display.tell,
         options.output,
-        _make_resume_rule(spec, options),
+        resume,
         shard,
         store=store.folder,
     )
@@ -359,12 +381,15 @@ def _remember_asked(work: Work) -> None:
         add_asked(work.store.folder, asked)
 
 
-def _finish(parts: spec_plugins.SpecPlugins) -> None:
-    """Mark the answers of all systems as those of a finished evaluation, so that the next one asks them again."""
+def _finish(parts: spec_plugins.SpecPlugins, later: dict[Any, Any] | None = None) -> None:
+    """Mark the answers of all systems as finished, so that the next evaluation asks them again; or note them."""
     for dataset in parts.datasets:
-        for system in parts.systems.values():
+        for name, system in parts.systems.items():
             if system.can_be_asked and system.answers_on(dataset):
-                system.finish(dataset)
+                if later is not None:
+                    later[dataset, getattr(system, "key", name)] = system
+                else:
+                    system.finish(dataset)
 
 
 def _make_resume_rule(spec: Spec, options: Options) -> ResumeRule:
@@ -438,8 +463,13 @@ class PlannedRun:
         return self.plan.to_json(self.store.has, asked, needs, share)
 
 
-def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
-    """The steps of a spec's evaluation, and the calls that it or a shard would make. Computes and calls nothing."""
+def plan(
+    source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE, variants: Sequence[Spec] = ()
+) -> PlannedRun:
+    """The steps of a spec's evaluation, and the calls that it or a shard would make. Computes and calls nothing.
+
+    With `variants` of the spec, which share its store, everything that two of them need counts once.
+    """
     options = options or Options()
     spec, reason, _ = _load(source, options)
     spec = spec if shard == WHOLE else share_limits(spec, shard)
@@ -456,7 +486,15 @@ def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHO
         from rageval_spec.pipeline.execution.shards import narrow_to_shard
 
         asked, share = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
-    expected = _expect(spec, asked, options.limit)
+    others = []
+    for place, one in enumerate((_load(variant, options)[0] for variant in variants), start=2):
+        made = spec_plugins.build_parts(one, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+        others.append(narrow_datasets(made, options.queries))
+        counted = {step.key for step in planned.steps}
+        steps = make_plan(one, others[-1], store.fingerprint, options.limit).steps
+        more = [replace(step, title=f"{step.title} ({place})") for step in steps if step.key not in counted]
+        planned = replace(planned, steps=(*planned.steps, *more))
+    expected = _expect(spec, asked, options.limit, others)
     known = [f"models: {reason}"] if reason else []
     known += [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
     needs = estimate_needs(planned, parts, store.has, _store_folder(spec, options), options.output)
@@ -464,10 +502,13 @@ def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHO
                       shard, share)  # fmt: skip
 
 
-def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> ExpectedCalls:
+def _expect(
+    spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None, others: Sequence[spec_plugins.SpecPlugins] = ()
+) -> ExpectedCalls:
     from rageval_spec.pipeline.cost_estimate import expect
 
-    expected = replace(expect(parts, limit), limits=spec.limits.call_limits)
+    repeat = partial(repeat_questions, repeat=spec.repeat)
+    expected = replace(expect(parts, limit, repeat, others=others), limits=spec.limits.call_limits)
     if spec.stopping is None:
         return expected
     stopper = Stopper(spec, parts, {})
@@ -482,6 +523,9 @@ def _load(source: Path | Spec, options: Options) -> ChosenModel:
     if not spec.datasets:
         hint = "add 'datasets:', or watch production: rageval-spec monitor run"
         raise UsageError(f"{spec.path}: the spec has no datasets to evaluate on; {hint}")
+    if spec.axes:
+        fixed = " ".join(f"--set {path}=VALUE" for path in spec.axes)
+        raise UsageError(f"{spec.path}: only `rageval-spec run` and `plan` sweep axes, without --shard; add {fixed}")
     selected, notes = select(spec, options.only)
     chosen = choose_default_model(selected, spec.models)
     used = selected if chosen.spec is selected else select(chosen.spec, ())[0]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from rageval_spec.data.tables import SampleColumn
+from rageval_spec.data.traces import Step, describe_steps
 from rageval_spec.drawing import card_view, cards
 from rageval_spec.drawing.card_view import draw_card, draw_entry, format_change, shorten
 from rageval_spec.drawing.cards import Card, Missing, build_card
@@ -43,6 +44,30 @@ def test_metrics_that_say_the_same_share_a_note() -> None:
     told = draw(draw_card(build_card(answered(rows, [BRIDGE]), "golden", "v1", "q1"), []))
     assert "✗1 contradicted (faithfulness, grounding)\n" in told
     assert told.count("the source says 1909") == 1
+
+
+def test_nuggets_are_listed_with_what_the_answer_has_of_them() -> None:
+    def rows(metric: str, *labels: str) -> dict[str, object]:
+        texts = [("Open all year", "vital"), ("120 m long", "vital"), ("Built by Ada", "okay")]
+        claims = [
+            {"text": text, "importance": importance, "assignment": label, "verdict": "supported", "score": 1.0}
+            for (text, importance), label in zip(texts, labels, strict=True)
+        ]
+        return value("q1", metric, 0.5, details={"claims": claims})
+
+    values = [
+        rows("nuggets", "support", "partial_support", "not_support"),
+        rows("other", "support", "support", "not_support"),
+    ]
+    sample = {**BRIDGE, "columns": '{"level": 3, "nuggets": ["Open all year"]}'}
+    lines = [
+        line.split()
+        for line in draw(draw_card(build_card(answered(values, [sample]), "golden", "v1", "q1"), [])).splitlines()
+    ]
+    assert ["Open", "all", "year", "vital", "✓", "yes"] in lines
+    assert ["120", "m", "long", "vital", "in", "part:", "nuggets;", "✓", "yes:", "other"] in lines
+    assert ["Built", "by", "Ada", "okay", "✗", "no"] in lines
+    assert ["columns", "level:", "3"] in lines  # the nuggets are not shown twice
 
 
 def test_a_cause_a_slice_and_columns_are_shown() -> None:
@@ -137,3 +162,16 @@ def test_a_labelled_column_without_a_place_of_its_own_is_in_the_heading(monkeypa
         monkeypatch.setattr(module, "SAMPLE_COLUMNS", (column,))
     assert "q1 · trace: abc" in draw(draw_card(card(trace="abc"), []))
     assert card().others == {}
+
+
+def test_steps_say_which_calls_were_expected_and_what_is_missing() -> None:
+    steps = (Step("tool", "search", '{"q": 1}', "found"), Step("model", "thought"), Step("tool", "mail"))
+    states = (("search", 1, "matched"), ("mail", 3, "extra"), ("refund", None, "missing"))
+    calls = [{"metric": "m", "name": name, "arguments": None, "step": n, "state": state} for name, n, state in states]
+    other = [{**calls[0], "metric": "second", "state": "extra"}]
+    assert [*describe_steps(steps, [*calls, *other])] == [
+        '1 ✓ tool search({"q": 1}) → found',
+        "2 model thought",
+        "3 extra tool mail",
+        "– missing refund",
+    ]

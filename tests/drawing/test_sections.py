@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rageval_spec.data.evaluation import Evaluation, SliceGap, SliceResult
+from rageval_spec.data.evaluation import Evaluation, SliceGap, SliceResult, Stability
 from rageval_spec.data.outcomes import Advice, Cause, CauseCount, Diagnosis, Interval, Note, RankCounts
 from rageval_spec.drawing.sections import (
     describe_legend,
@@ -248,3 +248,14 @@ def test_ranks_of_first_relevant_documents_are_counted() -> None:
     far = (replace(counts[0], ranks={**ranks, "11-": 4}),)
     (section,) = list_sections(replace(make_evaluation(), target_ranks=far))
     assert section.header[-2:] == ("11+", "not found")
+
+
+def test_stability_says_which_gates_a_repeat_alone_would_turn() -> None:
+    whole = make_evaluation()
+    gates = (replace(whole.gates[0], flips=1), *whole.gates[1:])
+    one = Stability("golden", "bm25", "rr", 30, 12, 0.04, 0.09)
+    (section,) = list_sections(replace(whole, stability=(one,), gates=gates))
+    assert section.rows == (("rr of bm25", "30", "12", "0.200", "0.300"),)
+    assert section.remarks[1:] == (
+        f"Gate on {gates[0].metric} of {gates[0].system}: 1 repeat alone would not be a {gates[0].outcome}.",
+    )

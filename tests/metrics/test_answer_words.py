@@ -31,6 +31,7 @@ FULL = sample(
     condition="clean",
     columns={"nuggets": ["a", "b"]},
     citations=(Citation(0, 3, "1", None, 0),),
+    steps=(),
 )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.metrics.citing import answer, reading
+from tests.metrics.citing import RECORDED, answer, reading
 from tests.metrics.judges import calls, measure, metric, value_of
 
 
@@ -16,6 +16,15 @@ def test_hand_worked() -> None:
     assert found.details is not None
     assert [claim["score"] for claim in found.details["claims"]] == [1.0, 0.0, 1.0, 1.0, 0.0]
     assert "without it" in found.details["claims"][1]["reason"]
+
+
+def test_equal_to_alce() -> None:
+    for row in RECORDED[:200]:
+        one = answer(row["answer"], *row["contexts"])
+        recall, precision = row["alce"]
+        assert value_of(metric("citation_recall", reading()), one) == recall
+        (found,) = measure(metric("citation_precision", reading()), one)
+        assert found.value == precision or (found.value is None and precision == 0 and found.reason)
 
 
 def test_invalid_citations() -> None:

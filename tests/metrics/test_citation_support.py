@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.metrics.citing import answer, reading
+from tests.metrics.citing import RECORDED, answer, reading
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample, value_of
 
 TEXT = "Red blue [1]. Red green [1][2]. Grey [9]. Nothing here."
@@ -22,6 +22,13 @@ def test_hand_worked() -> None:
     (found,) = measure(metric("citation_support", reading(partial=True), citations="all"), one)
     assert found.details is not None
     assert (found.details["precision"], found.details["recall"]) == (2.5 / 4, 2 / 4)
+
+
+def test_equal_to_ragdoll() -> None:
+    for row in RECORDED[:200]:
+        (found,) = measure(metric("citation_support", reading(partial=True)), answer(row["answer"], *row["contexts"]))
+        assert found.details is not None
+        assert [found.details["precision"] or 0.0, found.details["recall"]] == row["ragdoll"]
 
 
 def test_modes() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rageval_spec.data.findings import Finding
+from tests.metrics.citing import RECORDED
 from tests.metrics.judges import RuleJudge, measure, metric, sample, value_of
 
 
@@ -13,6 +14,14 @@ def test_hand_worked() -> None:
     assert built.name == "verified_f1@4"
     assert value_of(built, one) == pytest.approx(2 * (2 / 3) * 0.5 / (2 / 3 + 0.5))
     assert value_of(metric("verified_f1", RuleJudge(), cutoff=1), one) == pytest.approx(0.8)  # R = 1
+
+
+def test_equal_to_veriscore() -> None:
+    for row in RECORDED[200:]:
+        claims = [f"claim {number}" for number in range(row["claims"])]
+        one = sample(answer="|".join(claims), contexts=("|".join(claims[: row["supported"]]),))
+        found = value_of(metric("verified_f1", RuleJudge(), cutoff=row["k"]), one)
+        assert found == pytest.approx(row["veriscore"], rel=4e-16)  # ours is rounded once
 
 
 def test_edges() -> None:

@@ -84,6 +84,19 @@ def test_the_page_shows_earlier_turns_and_steps(tmp_path: Path) -> None:
         assert opened.page.get_by_text("Other columns").count() == 0
 
 
+def test_the_page_says_which_calls_were_expected_and_which_are_missing(tmp_path: Path) -> None:
+    evaluate(tmp_path, metrics=["tool_correctness"])
+    (tmp_path / "golden.jsonl").write_text(json.dumps(ROW | {"expected_tools": ["book", "search"]}) + "\n")
+    runner.run(tmp_path / "spec.yaml", Options(output=tmp_path / "out"))
+    with start_browser() as browser, open_page(browser, tmp_path / "out" / "report.html", "#q=q1") as opened:
+        card = opened.page.locator(".card")
+        card.wait_for()
+        told = card.locator(".agent").inner_text()
+        assert "✓ expected search(Paris)" in told
+        assert "missing book" in told
+        assert card.get_by_text("What the judges said").count() == 0
+
+
 @pytest.mark.parametrize("column", ["question", "answer", "contexts"])
 def test_redacted_columns_are_not_in_the_steps_either(tmp_path: Path, column: str) -> None:
     evaluate(tmp_path, redact=[column], reports=["json"])
@@ -145,3 +158,58 @@ def test_a_conversation_is_answered_by_what_follows_its_question(tmp_path: Path)
     first, second = outcome.evaluation.samples.iter_rows(named=True)
     assert first["error"] == "the conversation ends without an answer to the user's last turn"
     assert second["answer"] == "No"
+
+
+def test_a_step_of_the_same_answers_is_another_system_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "Where?", "relevant": ["b"]}\n')
+    (tmp_path / "agent.py").write_text(
+        "from pathlib import Path\n"
+        "def answer(question):\n"
+        "    with (Path(__file__).parent / 'asked.txt').open('a') as file: file.write('.')\n"
+        "    steps = [{'name': 'search', 'documents': [{'id': one, 'text': one}]} for one in 'ab']\n"
+        "    return {'answer': 'x', 'steps': steps}\n"
+    )
+    steps = {"whole": {}, "first": {"retrieval_step": 1}, "second": {"retrieval_step": 2}}
+    outcome = runner.run(
+        write_spec(
+            tmp_path,
+            datasets={"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+            systems={name: {"use": "python", "function": "agent:answer", **step} for name, step in steps.items()},
+            metrics=["recall@5", {"use": "context_precision", "by": "ids"}],
+            reports=["json"],
+        ),
+        Options(output=tmp_path / "out"),
+    )
+    found = {(one.metric, one.system): one.mean for one in outcome.evaluation.aggregates}
+    assert [found["recall@5", name] for name in steps] == [1.0, 0.0, 1.0]
+    assert [found["context_precision(by=ids)", name] for name in steps] == [0.5, 0.0, 1.0]
+    assert (tmp_path / "asked.txt").read_text() == "."
+
+
+def test_turns_have_values_and_conversations_are_slices_and_clusters(tmp_path: Path) -> None:
+    turns = [("a.1", "a", "blue door"), ("a.2", "a", "red roof"), ("b.1", "b", "blue door")]
+    rows = [{"id": name, "question": f"{name}?", "reference": "blue door", "conversation": of} for name, of, _ in turns]
+    (tmp_path / "golden.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answers = [{"id": name, "answer": answer} for name, _, answer in turns]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    outcome = runner.run(
+        write_spec(
+            tmp_path,
+            datasets={"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+            systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+            metrics=[{"use": "completeness", "judge": "overlap"}],
+            cluster="conversation",
+            slices=[{"by": "conversation", "min_queries": 1}],
+            reports=["json"],
+        ),
+        Options(output=tmp_path / "out"),
+    )
+    evaluation = outcome.evaluation
+    values = dict(evaluation.values.select("query_id", "value").iter_rows())
+    means = {one.name: one.aggregates[0].mean for one in evaluation.slices}
+    assert means == {
+        "conversation=a": pytest.approx((values["a.1"] + values["a.2"]) / 2),
+        "conversation=b": pytest.approx(values["b.1"]),
+    }
+    assert evaluation.aggregates[0].design is not None
+    assert evaluation.aggregates[0].design.clusters == 2

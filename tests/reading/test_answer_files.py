@@ -347,7 +347,10 @@ def test_answers_to_other_queries_are_counted() -> None:
 def test_a_query_that_is_answered_twice_is_refused_with_both_places() -> None:
     with pytest.raises(DataError) as caught:
         match([("q1", None, "x"), ("q2", None, "y"), ("q1", None, "x")])
-    assert str(caught.value) == "answers.jsonl:3: the query 'q1' is answered twice, first at answers.jsonl:1"
+    assert str(caught.value) == (
+        "answers.jsonl:3: the query 'q1' is answered twice, first at answers.jsonl:1; if questions were asked again, "
+        "write 'repeat: 2'"
+    )
 
 
 def test_a_row_without_an_id_among_others_is_refused() -> None:

@@ -80,8 +80,102 @@ def test_cohere() -> None:
     assert cited({"message": message}, answer, ["d0"]) == [("d0", 0, "They swim")]
 
 
+def ground(*supports: dict[str, Any], texts: tuple[str, ...], chunks: list[Any]) -> dict[str, Any]:
+    """A reply of Gemini's `generateContent`."""
+    parts = [{"text": text} for text in texts]
+    metadata = {"webSearchQueries": ["q"], "groundingChunks": chunks, "groundingSupports": [*supports]}
+    content = {"parts": parts, "role": "model"}
+    return {"candidates": [{"content": content, "finishReason": "STOP", "groundingMetadata": metadata}]}
+
+
+def test_google() -> None:
+    answer = "Größe: 8 m. Groß."  # bytes are not characters
+    chunks = [
+        {"web": {"uri": "https://a.org/x", "title": "a.org"}},
+        {"retrievedContext": {"uri": "gs://b/d.pdf", "title": "d.pdf", "text": "It is big."}},
+    ]
+    supports = (
+        {
+            "segment": {"endIndex": 13, "text": "Größe: 8 m."},
+            "groundingChunkIndices": [0, 1],
+            "confidenceScores": [0.9],
+        },
+        {"segment": {"startIndex": 14, "endIndex": 20}, "groundingChunkIndices": [1, 7]},
+    )
+    reply = ground(*supports, texts=(answer,), chunks=chunks)
+    assert cited(reply, answer, ["https://a.org/x"], ["Page.", "It is big."]) == [
+        ("https://a.org/x", 0, "Größe: 8 m."),
+        ("gs://b/d.pdf", 1, "Größe: 8 m."),  # by its text
+        ("gs://b/d.pdf", 1, "Groß."),
+    ]
+    found = load_citations(read_citations(reply, answer, None, ["x"])) or ()
+    assert [one.confidence for one in found] == [0.9, None, None]
+    snake = {"grounding_metadata": {
+        "grounding_chunks": chunks,
+        "grounding_supports": [{"segment": {"part_index": 1, "end_index": 5}, "grounding_chunk_indices": [0]}],
+    }, "content": {"parts": [{"text": "Hm.", "thought": True}, {"text": answer}]}}  # fmt: skip
+    assert cited(snake, answer, ["a.org"]) == [("a.org", 0, "Grö")]
+
+
+def test_the_words_of_a_citation_count_where_its_offsets_are_of_another_kind() -> None:
+    answer = "😀😀 Yes. It is. Yes."
+    for start, expected in ((5, 3), (17, 15)):  # UTF-16, where each face counts twice
+        record = {"citations": [{"start": start, "end": start + 4, "text": "Yes.", "document_ids": ["a"]}]}
+        (found,) = load_citations(read_citations(record, answer, None, ["a"])) or ()
+        assert (found.start, found.end) == (expected, expected + 4)
+
+
+def test_bedrock_knowledge_base() -> None:
+    answer = "Spain won. It was 2-1. Nobody knows."
+    reply = {"output": {"text": answer}, "sessionId": "s", "citations": [
+        {
+            "generatedResponsePart": {"textResponsePart": {"span": {"start": 0, "end": 9}, "text": "Spain won."}},
+            "retrievedReferences": [
+                {"content": {"text": "Spain beat England."}, "location": {"s3Location": {"uri": "s3://d.md"}}},
+                {"content": {"text": "A win."}, "location": {"webLocation": {"url": "u"}}, "metadata": {"id": "w"}},
+            ],
+        },
+        {
+            "generatedResponsePart": {"textResponsePart": {"span": {"start": 11, "end": 21}, "text": "It was 2-1."}},
+            "retrievedReferences": [{"content": {"text": "Spain beat England."}, "metadata": {}}],
+        },
+        {"generatedResponsePart": {"textResponsePart": {"span": {"start": 23, "end": 35}, "text": "Nobody knows."}},
+         "retrievedReferences": []},
+    ]}  # fmt: skip
+    assert cited(reply, answer, ["x", "w"], ["Spain beat England.", "A win."])[:2] == [
+        ("s3://d.md", 0, "Spain won."),
+        ("w", 1, "Spain won."),
+    ]
+    row = ReplyLayout().read(reply)
+    assert row.contexts == ("Spain beat England.", "A win.", "Spain beat England.")
+    assert [(one.context, one.start) for one in load_citations(row.citations) or ()] == [(0, 0), (1, 0), (0, 11)]
+
+
+def test_bedrock_converse() -> None:
+    block = {"content": [{"text": "grass is green"}], "citations": [
+        {"title": "n.md", "source": "n", "sourceContent": [{"text": "Grass is green."}],
+         "location": {"documentChar": {"documentIndex": 0, "start": 3, "end": 9}}},
+        {"location": {"documentPage": {"documentIndex": 1, "start": 1, "end": 2}}},
+        {"sourceContent": [{"text": "so green"}], "location": {"web": {"url": "https://a.org", "domain": "a.org"}}},
+    ]}  # fmt: skip
+    content = [{"text": "They say that "}, {"citationsContent": block}, {"text": "."}]
+    reply = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"}
+    row = ReplyLayout().read(reply)
+    assert row.answer == "They say that grass is green."
+    assert cited(reply, row.answer, ["n.md", "b"], ["Grass is so green.", "Sky."]) == [
+        ("n.md", 0, "grass is green"),
+        ("1", 1, "grass is green"),
+        ("https://a.org", 0, "grass is green"),
+    ]
+
+
 def test_documents_beside_an_answer_are_no_citations() -> None:
-    content = {"answer": "It is so.", "citations": [{"id": "a", "text": "A passage.", "url": "https://a.org"}]}
+    content: dict[str, Any] = {
+        "answer": "It is so.",
+        "citations": [{"id": "a", "text": "A passage.", "url": "https://a.org"}],
+    }
+    assert cited(content, "It is so.", ["a"]) == []
+    content["citations"] = [{"text": "A passage.", "metadata": {"start": 0, "end": 9, "source": "a"}}]
     assert cited(content, "It is so.", ["a"]) == []
 
 
@@ -90,10 +184,33 @@ def test_what_cites_another_text_is_left_out() -> None:
     assert cited(content, "It is so.", ["a"]) == []
 
 
+GROUNDED = [
+    {"segment": {"endIndex": "x", "partIndex": 9}, "groundingChunkIndices": ["a", -1, 7, 0]},
+    {"segment": 3, "groundingChunkIndices": 4, "confidenceScores": "x"},
+    None,
+]
 ODD = {"text": 3, "citations": [{"start": -1, "end": "x", "document_ids": [None]}]}
 
 
-@pytest.mark.parametrize("content", [None, 3, "x", [], {"citations": 7}, {"citations": [None, {}]}, ODD])
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        3,
+        "x",
+        [],
+        {"citations": 7},
+        {"citations": [None, {}]},
+        ODD,
+        {"groundingMetadata": {"groundingChunks": 7, "groundingSupports": "x"}},
+        {"groundingMetadata": {"groundingChunks": [None, {}], "groundingSupports": GROUNDED}},
+        {
+            "citations": [
+                {"start": 0, "end": 2, "sources": [{}, None, 3], "location": 5, "sourceContent": 7, "marker": "x"}
+            ]
+        },
+    ],
+)
 def test_odd_records(content: Any) -> None:
     assert [one for one in cited(content, "It is so.", ["a"]) if one[1] is not None] == []
 

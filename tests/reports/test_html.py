@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from rageval_spec.data.bands import BandScale, Level
-from rageval_spec.data.evaluation import Evaluation, SliceResult
+from rageval_spec.data.evaluation import Evaluation, SliceResult, Stability
 from rageval_spec.data.outcomes import BaselineChange, Interval, RankCounts
 from rageval_spec.data.tables import SampleTable
 from rageval_spec.drawing import html_shell
@@ -149,6 +149,15 @@ def test_the_ranks_of_first_relevant_documents_are_a_table(browser: Browser, tmp
     with open_page(browser, tmp_path / "page.html") as opened:
         table = opened.page.get_by_role("table", name="rank of the first relevant document")
         assert read(table) == "metric queries rank 1 2–3 4–10 not found rr of v1 30 20 5 3 2"
+        assert opened.seen == []
+
+
+def test_stability_over_repeats_is_a_table(browser: Browser, tmp_path: Path) -> None:
+    one = Stability("golden", "v1", "rr", 30, 12, 0.04, None)
+    (tmp_path / "page.html").write_bytes(render(replace(make_page_evaluation(), stability=(one,))))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        table = opened.page.get_by_role("table", name="stability over repeats")
+        assert read(table) == "metric questions differ sd within sd between rr of v1 30 12 0.200 –"
         assert opened.seen == []
 
 

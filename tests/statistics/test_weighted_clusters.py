@@ -30,6 +30,7 @@ from rageval_spec.statistics.weighted_clusters import (
     contrast,
     lay_out,
     permute_difference,
+    split_variance,
 )
 from tests.statistics.test_aggregation import METRICS, STATISTICS, name_queries, one, pair, table
 
@@ -537,3 +538,44 @@ def test_the_interval_of_a_difference_of_clusters_is_wider_and_the_same_each_tim
     assert alone is not None and together is not None
     assert together == again
     assert together[1] - together[0] > alone[1] - alone[0]
+
+
+DYESTUFF = [
+    [1545, 1440, 1440, 1520, 1580], [1540, 1555, 1490, 1560, 1495], [1595, 1550, 1605, 1510, 1560],
+    [1445, 1440, 1595, 1465, 1545], [1595, 1630, 1515, 1635, 1625], [1520, 1455, 1450, 1480, 1445],
+]  # fmt: skip
+"""The yield of five samples of six batches of a dye (Davies, 1947)."""
+
+
+def test_variance_components_of_the_dyestuff_data() -> None:
+    # Bates, lme4: mixed-effects modeling with R, 2010, section 1.3: 42.001 and 49.510 are the standard deviations.
+    found = split_variance(DYESTUFF)
+    assert found is not None
+    assert [one**0.5 for one in found] == pytest.approx([49.510, 42.001], abs=5e-4)
+
+
+def test_variance_components_by_hand() -> None:
+    # The means are 1 and 5, the mean of all is 7 / 3: spread = 2 (4/3)^2 + (8/3)^2, size = 3 - 5 / 3.
+    within, between = 2.0, ((2 * (4 / 3) ** 2 + (8 / 3) ** 2) - 2) / (4 / 3)
+    assert split_variance([[0.0, 2.0], [5.0]]) == pytest.approx((within, between))
+    assert split_variance([[0.0, 1.0], [0.0, 1.0]]) == (0.5, 0.0)
+    assert split_variance([[1.0], [2.0]]) is None
+    assert split_variance([[1.0, 2.0]]) is None
+    assert split_variance([]) is None
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), min_size=1, max_size=4), min_size=2, max_size=6))
+def test_variance_components_agree_with_the_identity_of_all_pairs(groups: list[list[int]]) -> None:
+    # By its definition: the mean square of a model with a mean for each group, and of one with a mean for all.
+    found = split_variance(groups)
+    values = [one for group in groups for one in group]
+    if len(values) == len(groups):
+        assert found is None
+        return
+    assert found is not None
+    pairs = sum((a - b) ** 2 / (2 * len(group)) for group in groups for a in group for b in group)
+    every = sum((a - b) ** 2 for a in values for b in values) / (2 * len(values))
+    within = pairs / (len(values) - len(groups))
+    size = (len(values) - sum(len(group) ** 2 for group in groups) / len(values)) / (len(groups) - 1)
+    between = ((every - pairs) / (len(groups) - 1) - within) / size
+    assert found == pytest.approx((within, max(0.0, between)), abs=1e-9)

@@ -28,6 +28,7 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
+from rageval_spec.recorded.answers_and_steps import load_steps
 from rageval_spec.statistics.weighted_clusters import lay_out
 from rageval_spec.wording import count_noun
 
@@ -44,7 +45,7 @@ Answered = tuple[str, str, str]
 """Dataset, system and query."""
 _PARTS = (
     "query_id", "question", "answer", "contexts", "context_ids", "scores", "references", "reference_contexts",
-    "answerable", "group", "condition", "error", "columns", "citations",
+    "answerable", "group", "condition", "error", "columns", "citations", "steps",
 )  # fmt: skip
 
 
@@ -87,6 +88,7 @@ def _build(row: Mapping[str, Any]) -> Sample:
         "references": values["references"] or (),
         "columns": columns,
         "citations": load_citations(values["citations"]),
+        "steps": None if values["steps"] is None else load_steps(values["steps"]),
     }
     return Sample(**values | read)
 

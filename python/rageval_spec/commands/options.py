@@ -46,6 +46,11 @@ selection_options = together(
 )  # fmt: skip
 """What part of a spec to evaluate."""
 
+sweep_option = click.option(
+    "--sweep", multiple=True, metavar="PATH=A,B", help="Evaluate all combinations of these values of keys in the spec, "
+    "and compare them: systems.dense.depth=50,100. Can be repeated, and adds to `axes:` of the spec."
+)  # fmt: skip
+
 shard_option = click.option(
     "--shard", metavar="K/N",
     help="Evaluate only part K of N of the questions, such as 3/8; `rageval-spec merge` puts the parts together. Each "

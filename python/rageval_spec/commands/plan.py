@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.command(cls=OutputCommand)
 @shared.spec_argument
 @shared.selection_options
+@shared.sweep_option
 @shared.store_options
 @shared.answer_options
 @shared.shard_option
@@ -56,6 +57,7 @@ def plan(
     power: bool,
     sources: tuple[str, ...],
     sd: float | None,
+    sweep: Sequence[str],
     **chosen: Any,
 ) -> int:
     """Show the steps of an evaluation, and what they would cost.
@@ -71,6 +73,7 @@ def plan(
     from rageval_spec.pipeline.planning.question_shards import read_shard
     from rageval_spec.plugin.budget import WHOLE
     from rageval_spec.runner import Options
+    from rageval_spec.sweep.combinations import Sweep, load_sweep
 
     options = Options(**shared.read_answer_options(chosen))
     if power:
@@ -78,11 +81,21 @@ def plan(
         return PASSED
     if sources or sd is not None:
         raise UsageError("--from and --sd need --power")
+    if shard and sweep:
+        raise UsageError("a sweep cannot be sharded; leave out --shard or --sweep")
     with ProgressDisplay() as display:
         display.announce("read the input files")
-        planned = runner.plan(spec, options, WHOLE if shard is None else read_shard(shard))
+        loaded = spec if shard else load_sweep(spec, options, sweep)
+        specs = [*loaded.specs.values()] if isinstance(loaded, Sweep) else []
+        part = WHOLE if shard is None else read_shard(shard)
+        planned = runner.plan(specs[0] if isinstance(loaded, Sweep) else loaded, options, part, specs[1:])
     console.complain(planned.warnings)
-    console.write_form(planned.to_json() if form == "json" else planned.render(), form)
+    head = ""
+    if isinstance(loaded, Sweep):
+        rounds = loaded.list_rounds(options.limit)[0]
+        head = f"{count_noun(len(loaded.specs), 'combination')}, with {' and '.join(map(str, rounds))} questions"
+        head += ", if halving leaves none out\n" if len(rounds) > 1 else "\n"
+    console.write_form(planned.to_json() if form == "json" else head + planned.render(), form)
     return PASSED
 
 

@@ -8,7 +8,7 @@ answer. So commands are switched off, with a word that no text can know, until t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.diagnostics import Diagnostic, SpecError, make_visible
 from rageval_spec.errors import GATE_FAILED, RagevalWarning, UsageError
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, find_format
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
     Made = TypeVar("Made", RunOutcome, ShardOutcome)
 
 
-def _run(spec: Path, options: Options) -> RunOutcome:
+def _run(spec: Path, options: Options, sweep: Sequence[str] = ()) -> RunOutcome:
     from rageval_spec import runner
+    from rageval_spec.sweep.combinations import Sweep, load_sweep
 
     warnings.simplefilter("always", RagevalWarning)
-    outcome = runner.run(spec, options)
+    loaded = spec if options.shards else load_sweep(spec, options, sweep)
+    outcome = _sweep(loaded.run, options) if isinstance(loaded, Sweep) else runner.run(loaded, options)
     console.complain(outcome.warnings)
-    if not options.quiet:
+    if not options.quiet and not isinstance(loaded, Sweep):
         _show(outcome, options)
     is_told = bool(outcome.shown) and not options.quiet  # the report says what failed
     for failure in outcome.failures:
@@ -52,6 +54,24 @@ def _run(spec: Path, options: Options) -> RunOutcome:
         console.report(error, str(error))
     if outcome.complaint and (options.quiet or outcome.exit_code != GATE_FAILED):
         console.tell(f"{PROGRAM}: {outcome.complaint}")
+    return outcome
+
+
+def _sweep(sweep: Callable[..., tuple[Any, RunOutcome]], options: Options) -> RunOutcome:
+    """Run, show and write a sweep, and return the evaluation of the best combination."""
+    from rageval_spec.sweep.sweep_view import render_sweep
+
+    if options.save_as is not None:
+        raise UsageError("a sweep has no label; run the combination that you choose with --save-as")
+    found, outcome = sweep(options, (lambda _: None) if options.quiet else console.tell)
+    text, page = render_sweep(found, find_format(outcome.evaluation, found.metric))
+    console.write(b"" if options.quiet else text)
+    folder = options.output or Path()
+    console.tell(console.write_file(folder / "sweep.json", found.dump()))
+    console.tell(console.write_page(folder / "sweep.html", page))
+    if outcome.spent.calls:
+        console.tell(outcome.spent.describe())
+    _advise(outcome.spent, options, is_finished=outcome.is_finished)
     return outcome
 
 
@@ -131,13 +151,14 @@ annotations_option = click.option(
 @click.command(cls=OutputCommand)
 @shared.spec_argument
 @shared.selection_options
+@shared.sweep_option
 @shared.store_options
 @output_options
 @shared.answer_options
 @shared.shard_option
 @quiet_option
 @annotations_option
-def run(spec: Path, annotations: Any, shard: str | None, **options: Any) -> int:
+def run(spec: Path, annotations: Any, shard: str | None, sweep: Sequence[str], **options: Any) -> int:
     """Run an evaluation and check its gates.
 
     With --shard, evaluate one part of the questions and write it to a folder. `rageval-spec merge` then reads the
@@ -147,20 +168,23 @@ def run(spec: Path, annotations: Any, shard: str | None, **options: Any) -> int:
     rageval-spec run spec.yaml
     rageval-spec run spec.yaml --limit 20 --only bm25 --set ranking.ties=input -o results
     rageval-spec run spec.yaml --shard 3/8
+    rageval-spec run spec.yaml --sweep systems.dense.depth=50,100 --sweep models.e5.precision=fp32,int8
     """
     from rageval_spec.runner import Options
 
     chosen = Options(**shared.read_answer_options(options))
     if shard is None:
-        return evaluate(spec, chosen, annotations)
+        return evaluate(spec, chosen, annotations, sweep)
+    if sweep:
+        raise UsageError("a sweep cannot be sharded; leave out --shard or --sweep")
     if chosen.save_as is not None:
         raise UsageError("a shard has no numbers to save; leave out --save-as, and write it for `rageval-spec merge`")
     return _annotated(lambda: _run_shard(spec, shard, chosen), lambda _: "", annotations)
 
 
-def evaluate(spec: Path, options: Options, annotations: Any) -> int:
+def evaluate(spec: Path, options: Options, annotations: Any, sweep: Sequence[str] = ()) -> int:
     """Evaluate, show what came of it, and return the exit code; `annotations` is as on the command line."""
-    return _annotated(lambda: _run(spec, options), lambda one: annotate(one.evaluation, one.origin), annotations)
+    return _annotated(lambda: _run(spec, options, sweep), lambda one: annotate(one.evaluation, one.origin), annotations)
 
 
 def _annotated(make: Callable[[], Made], write: Callable[[Made], str], annotations: Any) -> int:

@@ -250,6 +250,23 @@ class Provenance:
     taken_over: tuple[TakenOver, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """How far the values of one metric differ when a question is asked again.
+
+    Of the `questions` with at least two values, those of `changing` are not all equal. `within` is the variance of a
+    question's values, `between` that of the questions' expected values; None if there are too few values.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    questions: int
+    changing: int
+    within: float | None
+    between: float | None
+
+
 @dataclass(frozen=True)
 class Results:
     """The result of one execution of a rageval-spec evaluation.
@@ -296,6 +313,7 @@ class Results:
             and of which commits all answers are.
         target_ranks: with a metric that knows (`rr`, `target_rank`), how many queries have their first relevant
             document at which rank: 1, 2 to 3, 4 to 10, from 11 on (`11-`), or at none that the metric looks at.
+        stability: with `repeat:`, how far each metric's values of the same question differ.
     """
 
     name: str
@@ -323,6 +341,7 @@ class Results:
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = field(default_factory=dict)
     target_ranks: tuple[RankCounts, ...] = ()
+    stability: tuple[Stability, ...] = ()
 
 
 @dataclass(frozen=True)

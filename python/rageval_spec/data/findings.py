@@ -40,7 +40,7 @@ Ability = Literal["support", "usefulness", "grade", "claims", "questions", "enti
 metrics: the claims of a text, the questions that an answer would answer, and the entities that a text names.
 """
 Verdict = Literal["supported", "contradicted", "not_enough_info"]
-TextPart = Literal["question", "answer", "reference", "contexts", "reference_contexts", "claims"]
+TextPart = Literal["question", "answer", "reference", "contexts", "reference_contexts", "claims", "steps", "goal"]
 """A part of a sample that holds text. `claims` is set only in samples to which a metric has added claims."""
 
 
@@ -83,6 +83,12 @@ def read_part(sample: Sample, part: TextPart) -> tuple[str, ...]:
     if part in ("contexts", "reference_contexts", "claims"):
         texts: tuple[str, ...] | None = getattr(sample, part)
         return texts or ()
+    if part == "steps":
+        from rageval_spec.data.traces import describe_steps
+
+        return tuple(describe_steps(sample.steps or ()))
+    if part == "goal":
+        return tuple(str(goal) for goal in [(sample.columns or {}).get("goal")] if goal)
     text = sample.reference if part == "reference" else sample.question if part == "question" else sample.answer
     return () if text is None else (text,)
 

@@ -306,7 +306,8 @@ class GateOutcome:
     `bound` is what the gate requires, `observed` the number it looked at (None if there was none), and `reason` the
     sentence that explains the outcome. `counts_as` is what an inconclusive outcome counts as for the evaluation.
     `max_drop` is the amount that the number may fall below the `baseline` before the gate fails, and `severity` how bad
-    the fall is, if the gate says what that means.
+    the fall is, if the gate says what that means. With `repeat:`, `flips` is how many repeats alone would give another
+    outcome; None for gates with a baseline or on a slice.
     """
 
     gate: int
@@ -322,6 +323,7 @@ class GateOutcome:
     baseline: str | None = None
     max_drop: float | None = None
     severity: DropSeverity | None = None
+    flips: int | None = None
 
     @property
     def cell(self) -> Cell:

@@ -35,7 +35,7 @@ _ORDER = (
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
-    "origins", "taken_over", "versions", "limit", "show_as",
+    "origins", "taken_over", "versions", "limit", "show_as", "flips",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes: these, and the keys
 that follow `_ORDER`."""

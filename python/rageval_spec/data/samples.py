@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.evidence.citations import Citation
 from rageval_spec.data.evidence.nuggets import NUGGETS, Nugget, parse_nuggets
 from rageval_spec.dataclass import dataclass, field
 
+if TYPE_CHECKING:
+    from rageval_spec.data.traces import Step
+
 Part = Literal[
     "answer", "contexts", "context_ids", "reference", "reference_contexts", "relevant", "answerable", "group",
-    "condition", "nuggets",
+    "condition", "nuggets", "steps",
 ]  # fmt: skip
 """The parts that a query can lack. Every query has a question."""
 
@@ -38,6 +41,7 @@ class Sample:
             when a value is first looked up. Two samples can be equal with other columns.
         answer_columns: the other columns of a recorded answer, by name: numbers, yes or no, and short texts.
         citations: what the answer cites, in order; None if it was not looked for when the answer was read.
+        steps: what an agent did, in order; () if it did nothing. Only metrics that need steps get them.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 
@@ -66,6 +70,7 @@ class Sample:
     columns: Mapping[str, Any] | None = field(default=None, compare=False)
     answer_columns: Mapping[str, Any] | None = None
     citations: tuple[Citation, ...] | None = None
+    steps: tuple[Step, ...] | None = None
 
     @property
     def reference(self) -> str | None:

@@ -16,8 +16,7 @@
 - documents: `document: i64` (the document's number, from 0), `doc_id: str or null, text: str`
 
 In the samples, `rank` is a judged document's place in the run or among the contexts, from 1; null if it is not there.
-`columns` is a JSON object of the question's other columns, `status` is one of `SampleStatus`, and `trace` is where a
-tracing tool has the answer, as `TraceLink.dump` writes it.
+`columns` is a JSON object of the question's other columns, `status` a `SampleStatus`, `trace` a `TraceLink` as JSON.
 
 Documents hold the texts of all contexts, each once. A text under two ids, or two texts under one id, are two documents.
 """
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
 
 Status = Literal["scored", "unscorable", "error"]
 SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
-"""What became of a question: the system answered, failed, was not asked because the evaluation stopped, or only
-retrieved documents."""
+"""What became of a question; unfinished: it was not asked because the evaluation stopped."""
 
 QUERIES = ("query_id", "text")
 CORPUS = ("doc_id", "title", "text")
@@ -431,6 +429,7 @@ class Collection:
         differences: what is not as it was ordered, for questions that were made for this evaluation: a sentence each.
         identify: returns a hash of what the corpus is read from, for what is kept of it; None if nothing may be kept.
         load_passages: returns the passages from which the judgements of a ranking follow, or None.
+        repeat: how often each question is asked; if more than once, its ids are `q1#1`, `q1#2` and so on.
         drops_self_retrieval: True if the benchmark's rules drop a document whose id is the query's (BEIR).
     """
 
@@ -446,6 +445,7 @@ class Collection:
     differences: tuple[str, ...] = ()
     identify: Callable[[], str] | None = None
     load_passages: Callable[[], PassageRelevance | None] | None = None
+    repeat: int = 1
 
     def __post_init__(self) -> None:
         """Make sure that each part is loaded once, also for copies made with `dataclasses.replace`."""

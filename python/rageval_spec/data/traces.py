@@ -133,6 +133,29 @@ class Step:
         return cls(**{**row, "documents": read})
 
 
+def describe_steps(steps: Sequence[Step], calls: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
+    """A line for each step, `2 ✓ retrieval Search(Ada) → 1 document: “Ada is ...”`, and for each missing call."""
+    known = [call for call in calls if call["metric"] == calls[0]["metric"]]
+    signs = {call["step"]: "✓" if call["state"] == "matched" else call["state"] for call in known}
+    for number, step in enumerate(steps, 1):
+        told = (signs.get(number), step.kind, _write_call(step.name, step.input))
+        yield f"{number} {' '.join(filter(None, told))}{_describe_result(step)}"
+    yield from (f"– missing {_write_call(call['name'], call['arguments'])}" for call in known if call["step"] is None)
+
+
+def _write_call(name: str, given: str | None) -> str:
+    return name if given is None else f"{name}({given})"
+
+
+def _describe_result(step: Step) -> str:
+    if step.error is not None:
+        return f" → error: {step.error}"
+    if step.documents is None:
+        return "" if step.output is None else f" → {step.output}"
+    names = (one.doc_id or (f"“{one.text}”" if one.text else "?") for one in step.documents)
+    return f" → {len(step.documents)} document{'s' * (len(step.documents) != 1)}: {', '.join(names)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """What somebody said of an answer.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rageval_spec.data.tables import SAMPLE_COLUMNS
-from rageval_spec.data.traces import Step
+from rageval_spec.data.traces import describe_steps
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import cards
 from rageval_spec.drawing.view import Block, Entry, Fields, Heading, Inline, Items, Line, Span, join, name, tabulate
@@ -26,6 +26,7 @@ MOST_MISSING = 5
 """Relevant documents outside the contexts that a card shows; `full` shows all of them."""
 _COLUMNS_SHOWN = 8
 _STYLES = {cards.CONTRADICTED: "bold red", cards.UNSUPPORTED: "bold yellow"}
+_HELD = {"support": "✓ yes", "partial_support": "in part", "not_support": "✗ no"}
 _STATUS_STYLES = {"failed": "bold red", "unfinished": "yellow"}
 
 
@@ -59,8 +60,10 @@ def _list_fields(card: cards.Card, *, full: bool) -> Iterator[tuple[str, Inline 
             "citations",
             tabulate(["citation", "context", "verdict"], [_list_cited(one, card) for one in card.citations]),
         )
-    if card.steps:
-        yield "steps", _stack([shorten(line, full=full)] for line in describe_steps(card.steps))
+    if card.nuggets:
+        yield "nuggets", tabulate(["nugget", "", "in the answer"], [*map(_list_nugget, card.nuggets)])
+    if card.steps or card.calls:
+        yield "steps", _stack([shorten(line, full=full)] for line in describe_steps(card.steps, card.calls))
     yield from (("reference", _cut(text, full=full)) for text in card.references)
     if card.cause is not None:
         yield "cause", ": ".join(filter(None, (card.cause, card.cause_reason)))
@@ -93,20 +96,15 @@ def _list_cited(one: cards.CitedDocument, card: cards.Card) -> list[Inline]:
     return [name(shorten(one.text)), Span(shorten(named), "yellow" if one.rank is None else ""), Span(verdicts, "dim")]
 
 
-def describe_steps(steps: Sequence[Step]) -> Iterator[str]:
-    """A line for each step: `2 retrieval Search(Ada) → 1 document: “Ada is ...”`."""
-    for number, step in enumerate(steps, 1):
-        call = f"{step.name}({step.input})" if step.input is not None else step.name
-        yield f"{number} {' '.join(filter(None, (step.kind, call)))}{_describe_result(step)}"
-
-
-def _describe_result(step: Step) -> str:
-    if step.error is not None:
-        return f" → error: {step.error}"
-    if step.documents is None:
-        return "" if step.output is None else f" → {step.output}"
-    names = (one.doc_id or (f"“{one.text}”" if one.text else "?") for one in step.documents)
-    return f" → {count_noun(len(step.documents), 'document')}: {', '.join(names)}"
+def _list_nugget(one: cards.ShownNugget) -> list[Inline]:
+    """The fact, its importance, and whether the answer has it; by metric only where metrics differ."""
+    found = {
+        label: [name for name, said in one.assignments.items() if said == label] for label in one.assignments.values()
+    }
+    told = "; ".join(f"{_HELD[label]}: {', '.join(of)}" for label, of in found.items())
+    (label, *more) = found
+    style = {"support": "green", "partial_support": "yellow"}.get(label, "bold yellow")
+    return [shorten(one.text), Span(one.importance, "dim"), Span(told if more else _HELD[label], style)]
 
 
 def _describe_effort(card: cards.Card) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.evidence.citations import load_citations
+from rageval_spec.data.evidence.nuggets import NUGGETS
 from rageval_spec.data.findings import is_supported, list_findings
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
 from rageval_spec.data.tables import CITATIONS, SAMPLE_COLUMNS, STEPS, TRUNCATED
@@ -226,6 +227,37 @@ def find_cited(values: Iterable[Mapping[str, Any]], sample: Mapping[str, Any]) -
         yield CitedDocument(text, rank, tuple(told.get((one.document, *marker), {}).items()))
 
 
+@dataclass(frozen=True, slots=True)
+class ShownNugget:
+    """A fact that a good answer has, and how far the answer has it, by metric: `support`, `partial_support`, ..."""
+
+    text: str
+    importance: str
+    assignments: Mapping[str, str]
+
+
+def find_nuggets(values: Iterable[Mapping[str, Any]]) -> Iterator[ShownNugget]:
+    """The nuggets that metrics looked for in an answer, in order."""
+    told: dict[tuple[str, str], dict[str, str]] = {}
+    for row in values:
+        details = json.loads(row.get("details") or "null")
+        for claim in (details.get("claims") or ()) if isinstance(details, dict) else ():
+            if isinstance(claim, dict) and "assignment" in claim:
+                key = (str(claim.get("text")), str(claim.get("importance")))
+                told.setdefault(key, {})[row["metric"]] = str(claim["assignment"])
+    yield from (ShownNugget(text, importance, of) for (text, importance), of in told.items())
+
+
+def find_calls(values: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The calls of tools that metrics compared with the expected ones: `metric, name, arguments, step, state`."""
+    for row in values:
+        details = json.loads(row.get("details") or "null")
+        calls = details.get("calls") if isinstance(details, dict) else None
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict) and {"name", "arguments", "step", "state"} <= call.keys():
+                yield {"metric": row["metric"], **call}
+
+
 Key: TypeAlias = tuple[str, str, str]
 """Dataset, system and query id."""
 _Row: TypeAlias = Mapping[str, Any]
@@ -329,9 +361,11 @@ class Card:
         cause_reason: the values that decided the cause, in words; None without a cause.
         history: the turns of the conversation before the question, oldest first.
         steps: what an agent did for the answer, in order.
+        calls: the calls of tools that a metric expected or found, as `find_calls` lists them.
         seconds, input_tokens, output_tokens, cost: what the answer took; None if unknown. The cost is in US dollars.
         truncated: whether the model stopped at its token limit; None if that is unknown.
         citations: what the answer cites, in order.
+        nuggets: the facts of a good answer that metrics looked for, in order.
         others: what other columns of samples with a label hold, by name; without those that are null.
     """
 
@@ -357,8 +391,10 @@ class Card:
     cost: float | None = None
     history: tuple[Turn, ...] = ()
     steps: tuple[Step, ...] = ()
+    calls: tuple[Mapping[str, Any], ...] = ()
     truncated: bool | None = None
     citations: tuple[CitedDocument, ...] = ()
+    nuggets: tuple[ShownNugget, ...] = ()
     others: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -444,6 +480,8 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
     base = {row["metric"]: (row["base"], row["against"]) for row in parts.base.get(key, ())}
     valued = parts.values.get(key, ())
     values = tuple(_read_values(parts.evaluation, valued, base, parts.earlier))
+    if nuggets := tuple(find_nuggets(valued)):
+        shown.append(NUGGETS)
     reason, diagnosis = None, parts.evaluation.diagnosis
     if sample.get("cause") is not None and diagnosis is not None:
         reason = explain_cause(diagnosis, sample["cause"], {one.metric: one.value for one in values})
@@ -457,6 +495,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         error=sample.get("error"),
         marks=find_marks(valued, sample, parts.evaluation.metrics),
         citations=tuple(find_cited(valued, sample)),
+        nuggets=nuggets,
         contexts=contexts,
         missing=tuple(_list_missing(sample, contexts, texts)),
         references=tuple(sample.get("references") or ()),
@@ -467,6 +506,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         cause_reason=reason,
         history=turns[:-1],
         steps=load_steps(sample.get("steps")),
+        calls=tuple(find_calls(valued)),
         **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost", TRUNCATED)},
         others={one.name: sample[one.name] for one in SAMPLE_COLUMNS if one.label and sample.get(one.name) is not None},
     )

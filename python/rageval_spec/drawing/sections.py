@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 from rageval_spec import kernels, wording
 from rageval_spec.data.bands import BandScale
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
-from rageval_spec.data.outcomes import AskedQuestions, Cause, CauseCount, Interval, RankCounts
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap, Stability
+from rageval_spec.data.outcomes import AskedQuestions, Cause, CauseCount, GateOutcome, Interval, RankCounts
 from rageval_spec.dataclass import dataclass
 from rageval_spec.statistics.intervals import compute_p_of_excess
 from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
@@ -309,6 +309,7 @@ def list_sections(evaluation: Evaluation, digits: int = wording.DIGITS) -> Itera
     yield from show_weighted(evaluation, digits)
     yield from show_corrections(evaluation, digits)
     yield from show_ranks(evaluation)
+    yield from show_stability(evaluation, digits)
     yield from _show_causes(evaluation)
     yield from _show_frequent_causes(evaluation)
     yield from _show_weakest(evaluation, digits)
@@ -441,6 +442,21 @@ def show_ranks(evaluation: Evaluation) -> Iterator[Section]:
         yield Section("Rank of the first relevant document", header, rows, frozenset(range(1, len(header))))
 
 
+def show_stability(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    """How far the answers to a question differ when it is asked again, and the gates that one repeat would turn."""
+    rows = []
+    for one in evaluation.stability:
+        spreads = ["–" if part is None else f"{part**0.5:.{digits}f}" for part in (one.within, one.between)]
+        rows.append((_name(one, evaluation), str(one.questions), str(one.changing), *spreads))
+    gates = [(_name(one, evaluation), one) for one in evaluation.gates if one.flips is not None]
+    told = ((of, wording.count_noun(one.flips or 0, "repeat"), one.outcome) for of, one in gates)
+    remarks = [f"Gate on {of}: {count} alone would not be a {outcome}." for of, count, outcome in told]
+    about = "Standard deviations: within a question, when it is asked again; between questions, without that chance."
+    header = ("metric", "questions", "differ", "sd within", "sd between")
+    if rows:
+        yield Section("Stability over repeats", header, tuple(rows), frozenset({1, 2, 3, 4}), (about, *remarks))
+
+
 def _show_causes(evaluation: Evaluation) -> Iterator[Section]:
     diagnosis = evaluation.diagnosis
     if diagnosis is None:
@@ -563,7 +579,7 @@ def describe_worth(labels: int, worth: float | None, rows: int, questions: int) 
     return "" if ends is None else f"{worth:,.0f} [{ends[0]:,.0f}, {ends[1]:,.0f}]"
 
 
-def _name(one: Aggregate | Comparison | RankCounts, evaluation: Evaluation) -> str:
+def _name(one: Aggregate | Comparison | RankCounts | Stability | GateOutcome, evaluation: Evaluation) -> str:
     place = "" if len(evaluation.datasets) == 1 else f" on {one.dataset}"
     return f"{one.metric} of {one.system}{place}"
 

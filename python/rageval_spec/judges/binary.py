@@ -41,6 +41,7 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
     """Asks for one word, the cheapest reply there is."""
 
     known_as = ("boolean", "yes_no", "pass_fail")
+    levels = len(SCORES)
 
     def __init__(self, node: BinaryNode, context: Context) -> None:
         """Keep the node and the context; `per` decides what is judged by itself."""

@@ -71,6 +71,10 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
 
     _is_reversed = False
 
+    @property
+    def levels(self) -> int:
+        return len({option.score for option in self.node.options or OPTIONS["grade"]})
+
     def list_reversals(self) -> Mapping[str, ChoiceJudge]:
         other = type(self)(self.node, self.context)
         other._is_reversed = True

@@ -158,8 +158,8 @@ class CalibratedJudge(Judge[Any]):
 
 
 _AS_PLAIN = (
-    "abilities", "decides_refusals", "holds_back", "scale", "values", "reads_criteria", "shows_references", "content",
-    "check", "describe_files", "check_columns", "expect", "claims", "questions", "entities", "estimate",
+    "abilities", "decides_refusals", "holds_back", "scale", "values", "levels", "reads_criteria", "shows_references",
+    "content", "check", "describe_files", "check_columns", "expect", "claims", "questions", "entities", "estimate",
     "estimate_writing", "prompt_digests",
 )  # fmt: skip
 """What a judge does in the same way without its calibration."""

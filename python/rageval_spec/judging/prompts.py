@@ -295,8 +295,10 @@ _TAGS: Mapping[TextPart, str] = {
     "contexts": "context",
     "claims": "context",
     "reference_contexts": "reference_context",
+    "steps": "step",
+    "goal": "goal",
 }
-_SEVERAL: frozenset[TextPart] = frozenset({"contexts", "reference_contexts", "claims"})
+_SEVERAL: frozenset[TextPart] = frozenset({"contexts", "reference_contexts", "claims", "steps"})
 """Parts that are numbered because they can have several texts."""
 _NAMES: Mapping[TextPart, str] = {
     "reference": "reference answer",
@@ -319,7 +321,8 @@ def fence_part(sample: Sample, part: TextPart, tag: str | None = None) -> str:
 
 def fence_parts(sample: Sample, parts: Iterable[TextPart]) -> str:
     """The distinct parts that a sample has, in reading order: question first, answer last."""
-    order: tuple[TextPart, ...] = ("question", "contexts", "claims", "reference_contexts", "reference", "answer")
+    order: tuple[TextPart, ...]
+    order = ("question", "goal", "contexts", "claims", "reference_contexts", "reference", "steps", "answer")
     wanted = {*parts}
     return "\n".join(filter(None, (fence_part(sample, part) for part in order if part in wanted)))
 

@@ -5,7 +5,7 @@ from pydantic import Field
 
 from rageval_spec.data.evidence.citations import Statement
 from rageval_spec.metrics.shared import cited_statements
-from rageval_spec.metrics.shared.cited_statements import FULL, Pair, Question, weigh
+from rageval_spec.metrics.shared.cited_statements import FULL, NAMES_NOTHING, Pair, Question, weigh
 from rageval_spec.metrics.shared.judged_metrics import JudgeMetricNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -57,9 +57,8 @@ class CitationPrecision(cited_statements.CitedMetric[CitationPrecisionNode]):
                 claims.append(cited_statements.describe_claim(stated, stated.citations[at], finding, weight, reason))
         invalid = [one for number, one in enumerate(statements) if number not in places]
         for stated in invalid if self.node.invalid == "count" else ():
-            for citation in stated.citations[: self.node.most]:
-                told = (citation, None, 0.0, cited_statements.NAMES_NOTHING)
-                claims.append(cited_statements.describe_claim(stated, *told))
+            known = stated.citations[: self.node.most]
+            claims += [cited_statements.describe_claim(stated, one, None, 0.0, NAMES_NOTHING) for one in known]
         if not claims:
             cited_any = any(one.citations for one in statements)
             reason = "no statement cites only contexts of the answer" if cited_any else cited_statements.CITES_NOTHING

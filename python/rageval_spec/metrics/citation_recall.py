@@ -4,7 +4,7 @@ from pydantic import Field
 
 from rageval_spec.data.evidence.citations import Statement
 from rageval_spec.metrics.shared import cited_statements
-from rageval_spec.metrics.shared.cited_statements import Pair, Question
+from rageval_spec.metrics.shared.cited_statements import Found, Pair
 from rageval_spec.metrics.shared.judged_metrics import JudgeMetricNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -29,8 +29,7 @@ class CitationRecall(cited_statements.CitedMetric[CitationRecallNode]):
         "(arXiv:2305.14627); eval.py of princeton-nlp/ALCE, compute_autoais",
     )
 
-    def question(self, statements: Sequence[Statement]) -> Question:
-        found = yield [*self.list_pairs(statements)]
+    def measure_pairs(self, statements: Sequence[Statement], found: Found) -> Measurement:
         claims = []
         for number, one in enumerate(statements):
             places = cited_statements.list_places(one.citations) or ()

@@ -6,7 +6,7 @@ from pydantic import Field
 from rageval_spec.data import arithmetic
 from rageval_spec.data.evidence.citations import Citation, Statement
 from rageval_spec.metrics.shared import cited_statements
-from rageval_spec.metrics.shared.cited_statements import Pair, Question
+from rageval_spec.metrics.shared.cited_statements import Found, Pair
 from rageval_spec.metrics.shared.judged_metrics import JudgeMetricNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -40,16 +40,12 @@ class CitationSupport(cited_statements.CitedMetric[CitationSupportNode]):
         "SIGIR 2025 (arXiv:2504.15205)",
     )
 
-    def question(self, statements: Sequence[Statement]) -> Question:
-        cited = [(number, one) for number, of in enumerate(statements) for one in self._choose(of)]
-        found = yield [_pair(number, one) for number, one in cited if one.context is not None]
+    def measure_pairs(self, statements: Sequence[Statement], found: Found) -> Measurement:
         claims, weights = [], dict[int, list[float]]()
-        for number, one in cited:
-            finding = found.get(_pair(number, one)) if one.context is not None else None
-            weight = 0.0 if finding is None else cited_statements.weigh(finding)
-            reason = cited_statements.NAMES_NOTHING if one.context is None else None
-            weights.setdefault(number, []).append(weight)
-            claims.append(cited_statements.describe_claim(statements[number], one, finding, weight, reason))
+        for number, statement in enumerate(statements):
+            for citation in self._choose(statement):
+                claims.append(cited_statements.describe_citation(statement, citation, found, number))
+                weights.setdefault(number, []).append(claims[-1]["score"])
         every = [weight for of in weights.values() for weight in of]
         recall = sum(map(max, weights.values())) / len(statements)
         precision = sum(every) / len(every) if every else None
@@ -62,14 +58,11 @@ class CitationSupport(cited_statements.CitedMetric[CitationSupportNode]):
 
     def list_pairs(self, statements: Sequence[Statement]) -> Iterator[Pair]:
         for number, statement in enumerate(statements):
-            yield from (_pair(number, one) for one in self._choose(statement) if one.context is not None)
+            places = (one.context for one in self._choose(statement))
+            yield from (Pair(number, (place,)) for place in places if place is not None)
 
     def _choose(self, statement: Statement) -> tuple[Citation, ...]:
         return statement.citations[:1] if self.node.citations == "first" else statement.citations
-
-
-def _pair(number: int, citation: Citation) -> Pair:
-    return Pair(number, () if citation.context is None else (citation.context,))
 
 
 PLUGIN = CitationSupport

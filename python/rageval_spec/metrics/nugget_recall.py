@@ -43,8 +43,7 @@ class NuggetRecall(nugget_metrics.NuggetMetric):
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
         """The calls if every statement is supported; the fewer are, the fewer nuggets are found in fewer words."""
-        pairs = [one for sample in samples for one in cited_statements.list_cited(sample)]
-        cited = self.judge.estimate(cited_statements.STATEMENT_IN_CITED, pairs) if pairs else Estimate()
+        cited = cited_statements.estimate_pairs(self.judge, samples, cited_statements.list_cited)
         plain = [replace(sample, answer=cited_statements.join_statements(sample)) for sample in samples]
         return cited | super().estimate_asking(plain)
 

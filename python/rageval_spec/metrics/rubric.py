@@ -42,7 +42,7 @@ class RubricNode(JudgeMetricNode):
         default=True,
         description="false if low grades are good, as for rudeness; null if neither high nor low ones are.",
     )
-    shown: tuple[Literal["question", "answer", "reference", "contexts", "reference_contexts"], ...] = Field(
+    shown: tuple[Literal["question", "answer", "reference", "contexts", "reference_contexts", "steps"], ...] = Field(
         default=("question", "answer"), min_length=1, description="The parts of a sample that the judge sees, in order."
     )
 

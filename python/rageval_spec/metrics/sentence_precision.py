@@ -5,7 +5,7 @@ from pydantic import Field
 
 from rageval_spec.data.evidence.citations import Statement
 from rageval_spec.metrics.shared import cited_statements
-from rageval_spec.metrics.shared.cited_statements import FULL, Pair, Question
+from rageval_spec.metrics.shared.cited_statements import FULL, Found, Pair
 from rageval_spec.metrics.shared.judged_metrics import JudgeMetricNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -33,19 +33,13 @@ class SentencePrecision(cited_statements.CitedMetric[SentencePrecisionNode]):
         "et al., Auto-ARGUE: LLM-based report generation evaluation, 2025 (arXiv:2509.26184)",
     )
 
-    def question(self, statements: Sequence[Statement]) -> Question:
-        found = yield [*self.list_pairs(statements)]
+    def measure_pairs(self, statements: Sequence[Statement], found: Found) -> Measurement:
         claims, right, counted = [], 0, 0
         for number, one in enumerate(statements):
-            if not one.citations:
-                counted += self.node.uncited == "count"
-                continue
-            of = [None if cited.context is None else found[Pair(number, (cited.context,))] for cited in one.citations]
-            weights = [0.0 if finding is None else cited_statements.weigh(finding) for finding in of]
-            counted, right = counted + 1, right + (min(weights) == FULL)
-            for cited, finding, weight in zip(one.citations, of, weights, strict=True):
-                reason = cited_statements.NAMES_NOTHING if finding is None else None
-                claims.append(cited_statements.describe_claim(one, cited, finding, weight, reason))
+            of = [cited_statements.describe_citation(one, cited, found, number) for cited in one.citations]
+            right += bool(of) and all(claim["score"] == FULL for claim in of)
+            counted += bool(of) or self.node.uncited == "count"
+            claims += of
         if not counted:
             return Measurement.unscorable(cited_statements.CITES_NOTHING)
         reason = None if claims else cited_statements.CITES_NOTHING

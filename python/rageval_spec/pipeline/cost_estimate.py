@@ -18,7 +18,7 @@ from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import brief_judges, list_usable
-from rageval_spec.pipeline.values.sample_tables import build_samples
+from rageval_spec.pipeline.values.sample_tables import build_samples, take_step
 from rageval_spec.plugin import ChatModel, Speed, System
 from rageval_spec.plugin.budget import CallLimits
 from rageval_spec.wording import count_noun
@@ -197,23 +197,34 @@ class ExpectedCalls:
 
 
 def expect(
-    parts: SpecPlugins, limit: int | None = None, choose: Callable[[Collection], Collection] = lambda asked: asked
+    parts: SpecPlugins,
+    limit: int | None = None,
+    choose: Callable[[Collection], Collection] = lambda asked: asked,
+    others: Sequence[SpecPlugins] = (),
 ) -> ExpectedCalls:
     """Estimate the calls of an evaluation. Reads datasets and stored answers, and makes no calls.
 
     A token counts as four characters. Calls that depend on replies that do not exist yet are estimated with placeholder
-    answers. `choose` returns the questions that are asked, from all of a dataset.
+    answers. `choose` returns the questions that are asked, from all of a dataset. `others` are the plugins of variants
+    of the spec that are evaluated as well; equal systems are asked once.
     """
-    metrics = parts.answer_metrics
-    brief_judges(metrics)
     estimate, questions, known = Estimate(), dict[str, int](), dict[str, int]()
-    for dataset in parts.datasets.values():
+    met = set[str]()
+    pairs = [(own, dataset) for own in (parts, *others) for dataset in own.datasets.values()]
+    for own, dataset in pairs:
+        metrics = own.answer_metrics
+        brief_judges(metrics)
         estimate |= dataset.estimate()
-        answering = {name: s for name, s in parts.systems.items() if s.answers_on(dataset.context.name)}
+        answering = {name: s for name, s in own.systems.items() if s.answers_on(dataset.context.name)}
         asked = choose(queries_to_ask(dataset.foresee(), limit)) if answering else None
         for name, system in answering.items():
             assert asked is not None, "there are systems to ask"
-            samples, missing = _add_placeholders(system, asked)
+            files = [file.path for file in system.inputs_for(dataset.context.name)]
+            identity = str((dataset.context.name, system.content(), files))
+            if identity in met:
+                continue
+            samples, missing = _add_placeholders(system, asked, len(met))
+            met.add(identity)
             if missing:
                 questions[name] = questions.get(name, 0) + missing
             known[name] = known.get(name, 0) + len(samples) - missing
@@ -231,18 +242,22 @@ def expect(
     )
 
 
-def _add_placeholders(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
-    """Samples with the stored answers, and with placeholders for the rest; and the number of placeholders."""
+def _add_placeholders(system: System[Any], asked: Collection, place: int) -> tuple[Sequence[Sample], int]:
+    """Samples with the stored answers, and with placeholders for the rest; and the number of placeholders.
+
+    Those of systems in different places differ, as their answers will.
+    """
+    of = f" of {place}" if place else ""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
-    known = system.find_answers(asked)
+    known = take_step(system.node, system.find_answers(asked))
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
     if not system.can_be_asked:
         missing = missing.clear()
     rows = [
         {
             "query_id": query_id,
-            "answer": f"{query_id}: {PLACEHOLDER_ANSWER}",
-            "contexts": [f"{query_id}, {place}: {PLACEHOLDER_CONTEXT}" for place in range(3)],
+            "answer": f"{query_id}{of}: {PLACEHOLDER_ANSWER}",
+            "contexts": [f"{query_id}{of}, {number}: {PLACEHOLDER_CONTEXT}" for number in range(3)],
         }
         for query_id in missing["query_id"]
     ]

@@ -224,6 +224,11 @@ class Judge(Plugin[J]):
         return {}
 
     @property
+    def levels(self) -> int | None:
+        """How many different grades the judge's words can say, such as 2 for yes and no; None if the scale decides."""
+        return None
+
+    @property
     def reads_criteria(self) -> bool:
         """Whether the judge asks what the criterion says. If not, it asks its own question."""
         return True

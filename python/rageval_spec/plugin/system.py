@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -43,6 +43,12 @@ class GeneratingNode(SystemNode):
         exclude_if=lambda first: first is None,
         description="The number by which answers cite their first context: 0 or 1. By default 0 in an answer that "
         "cites number 0, else 1.",
+    )
+    retrieval_step: Literal["last"] | Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        exclude_if=lambda step: step is None,
+        description="Which of an agent's retrievals, from 1, has the contexts that are evaluated. Default: those that "
+        "the answer names, else the documents of all its steps.",
     )
 
 

@@ -231,18 +231,19 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
     )
 
 
-def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...]:
-    """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there."""
+def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...] | None:
+    """What an agent did, in the column that the spec names or under a usual name; () if it says that it did nothing."""
+    known = None
     for name in names["steps"]:
         try:
-            if not answers_and_steps.is_missing(value := reader.row.get(name)) and (
-                steps := answers_and_steps.read_steps(value, f"'{name}'")
-            ):
-                return steps
+            if not answers_and_steps.is_missing(value := reader.row.get(name)):
+                if steps := answers_and_steps.read_steps(value, f"'{name}'"):
+                    return steps
+                known = known if (turns := read_turns(value)) and find_last_answer(turns) is None else ()
         except answers_and_steps.UnusableReplyError as error:
             if name not in _STEPS:
                 raise DataError(f"{reader.place}: {error}") from error
-    return ()
+    return known
 
 
 def _read_link(found: Any) -> str | None:
@@ -334,6 +335,23 @@ class _Reader:
 def _is_list_of_numbers(value: Any) -> bool:
     """Whether a value can be the scores of contexts: `scores` may also be an object, or a list of named scores."""
     return isinstance(value, list) and not any(isinstance(one, (Mapping, list)) for one in value)
+
+
+def number_repeats(answers: Iterable[FileAnswer], repeat: int) -> Iterator[FileAnswer]:
+    """The answers with the ids of repeats: the second one of `q1` is that of `q1#2`.
+
+    Raises DataError: a row has no id, or a question has more answers than repeats; with `file:line`.
+    """
+    counts: Counter[str] = Counter()
+    for one in answers:
+        if one.query_id is None:
+            raise DataError(f"{one.place}: 'repeat' needs the id of each answer's question; add a column 'query_id'")
+        counts[one.query_id] += 1
+        if counts[one.query_id] > repeat:
+            raise DataError(
+                f"{one.place}: the question {one.query_id!r} has more answers than 'repeat: {repeat}' allows"
+            )
+        yield one._replace(query_id=f"{one.query_id}#{counts[one.query_id]}")
 
 
 _MOST_NAMED = 3
@@ -479,7 +497,7 @@ def _settle(answers: Sequence[FileAnswer], found: Sequence[Sequence[str]], ids: 
             earlier = first.setdefault(query_id, answer)
             if earlier is not answer:
                 message = f"the query {query_id!r} is answered twice, first at {earlier.place}"
-                raise DataError(f"{answer.place}: {message}")
+                raise DataError(f"{answer.place}: {message}; if questions were asked again, write 'repeat: 2'")
     rows = [(query_id, first[query_id].row) for query_id in ids if query_id in first]
     return Matched(rows, sum(not matched for matched in found))
 

@@ -74,23 +74,18 @@ def read_leaderboard(path: Path) -> Leaderboard:
     Raises DataError: a file cannot be read, a row is not of its file's form, a value is not a finite number, or a
     system's value for a topic is there twice.
     """
-    files = (
-        sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
-        if path.is_dir()
-        else [path]
-    )
+    in_folder = path.is_dir()
+    files = sorted(one for one in path.iterdir() if one.is_file() and one.name[0] != ".") if in_folder else [path]
     if not files:
         raise DataError(f"{path}: the folder has no files; put the output of trec_eval -q for each system there")
     values: dict[str, dict[str, dict[str, float]]] = {}
     means: dict[str, dict[str, float]] = {}
     for file in files:
-        for number, row in _read_rows(file, in_folder=path.is_dir()):
-            value, place = _read_value(row["value"], f"{file}:{number}"), f"{file}:{number}"
-            measure, system, topic = row["measure"], row["system"], row["topic"]
-            into = (
-                means.setdefault(measure, {}) if topic == ALL else values.setdefault(measure, {}).setdefault(system, {})
-            )
-            key = system if topic == ALL else topic
+        for number, row in _read_rows(file, in_folder=in_folder):
+            place, (measure, system, topic) = f"{file}:{number}", (row["measure"], row["system"], row["topic"])
+            value, is_mean = _read_value(row["value"], place), topic == ALL
+            into = means.setdefault(measure, {}) if is_mean else values.setdefault(measure, {}).setdefault(system, {})
+            key = system if is_mean else topic
             if key in into:
                 raise DataError(f"{place}: {measure} of {system!r} for topic {topic!r} is there twice; remove one")
             into[key] = value
@@ -132,11 +127,10 @@ def _read_object(line: str, place: str) -> Mapping[str, str]:
     if not isinstance(content, dict):
         raise DataError(f"{place}: this is not an object with a run_id, topic_id, measure and value")
     found = {part: next((content[name] for name in names if name in content), None) for part, names in _NAMES.items()}
-    lacking = next((part for part, value in found.items() if value is None), None)
-    if lacking is not None:
-        raise DataError(
-            f"{place}: there is no {lacking}; write it as {_NAMES[lacking][-1 if lacking == 'value' else 1]!r}"
-        )
+    for part, value in found.items():
+        if value is None:
+            name = _NAMES[part][-1 if part == "value" else 1]
+            raise DataError(f"{place}: there is no {part}; write it as {name!r}")
     return {part: str(value) for part, value in found.items()}
 
 
@@ -144,12 +138,8 @@ def _split_lines(lines: Sequence[tuple[int, str]]) -> Iterator[_Row]:
     first = lines[0][1]
     separator = next((one for one in ("\t", ",") if one in first), None)
     for number, line in lines:
-        yield (
-            number,
-            line.split()
-            if separator is None
-            else [cell.strip() for cell in next(csv.reader([line], delimiter=separator))],
-        )
+        cells = line.split() if separator is None else next(csv.reader([line], delimiter=separator))
+        yield number, [cell.strip() for cell in cells]
 
 
 def _find_columns(path: Path, rows: list[_Row], *, in_folder: bool) -> tuple[Sequence[str], list[_Row], str]:
@@ -163,9 +153,8 @@ def _find_columns(path: Path, rows: list[_Row], *, in_folder: bool) -> tuple[Seq
     forms = _OF_ONE_SYSTEM if width == 3 else _WITH_SYSTEM
     if width not in (3, 4):
         raise DataError(f"{path}:{rows[0][0]}: {width} columns are not a leaderboard's; {_FORMS}")
-    fitting = [
-        form for form in forms if any(cells[form.index("topic")] == ALL for _, cells in rows if len(cells) == width)
-    ]
+    totals = [cells for _, cells in rows if len(cells) == width]
+    fitting = [form for form in forms if any(cells[form.index("topic")] == ALL for cells in totals)]
     if len(fitting) != 1:
         raise DataError(f"{path}: it does not show which column is the topic and which the measure; {_FORMS}")
     named = [cells[2] for _, cells in rows if width == 3 and len(cells) == 3 and cells[0] == _SYSTEM_ROW]

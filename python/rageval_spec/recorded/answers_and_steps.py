@@ -397,10 +397,10 @@ def read_steps(value: Any, what: str = "steps") -> tuple[Step, ...]:
     return tuple(_join_observations([_read_step(item, f"{what}[{place}]") for place, item in enumerate(value)]))
 
 
-def dump_steps(steps: Sequence[Step]) -> str | None:
-    """The steps as JSON text, which `load_steps` reads; None if there are none."""
-    rows = [step.to_row() for step in steps]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"), default=str) if rows else None
+def dump_steps(steps: Sequence[Step] | None) -> str | None:
+    """The steps as JSON text, which `load_steps` reads; None if they are not known."""
+    dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+    return None if steps is None else dump([step.to_row() for step in steps])
 
 
 def load_steps(text: str | None) -> tuple[Step, ...]:
@@ -457,7 +457,8 @@ def _read_step(item: Any, what: str) -> Step:
     fields = {**item, **function} if isinstance(function, Mapping) else item
     said = fields.get("kind", fields.get("type"))
     name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), "")
-    default: StepKind = "tool" if name and any(key in fields for key in _INPUTS) else "other"
+    is_call = any(key in fields for key in _INPUTS) or {*fields} <= {*_NAMES, "description", "reasoning"}
+    default: StepKind = "tool" if name and is_call else "other"
     kind = _guess_kind(said, _guess_kind(name, default)) if isinstance(said, str) else _guess_kind(name, default)
     output = _first(fields, _OUTPUTS)
     listed = _first(fields, _DOCUMENTS)

@@ -168,9 +168,10 @@ def find_statement(plain: str, sentences: Sequence[tuple[int, int]], place: int)
 def _find_markers(text: str, sources: Sources) -> Iterator[_Found]:
     """All that may be markers, each character in one at most."""
     for form, read in _FORMS:
-        taken = [one for match in form.finditer(text) if (one := read(match, sources)) is not None]
+        read_all = [(match.span(), read(match, sources)) for match in form.finditer(text)]
+        taken = [one for _, one in read_all if one is not None]
         yield from taken
-        others = [one.span() for one in form.finditer(text)] if form is _LINK else []
+        others = [span for span, _ in read_all] if form is _LINK else []
         text = hide(text, [*((one.start, one.end) for one in taken), *others])
 
 
@@ -183,51 +184,46 @@ def _list_numbers(written: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _read_lenticular(match: re.Match[str], sources: Sources) -> _Found:
-    number, _, name = match[1].partition("†")
-    name = re.sub(r"†.*", "", name).strip()
+def _read_said(match: re.Match[str], sources: Sources, said: str, name: str, others: Sequence[str]) -> _Found:
+    """A citation by a name, if a context has it; by the numbers that are said; or by other names."""
     if name and sources.find(name) is not None:
         return _Found(*match.span(), names=(name,), sure=True)
-    if re.fullmatch(_NUMBERS, number.strip()):
-        return _Found(*match.span(), _list_numbers(number), sure=True)
-    return _Found(*match.span(), names=(match[1].strip(),), sure=True)
+    if re.fullmatch(_NUMBERS, said):
+        return _Found(*match.span(), _list_numbers(said), sure=True)
+    return _Found(*match.span(), names=tuple(others), sure=True)
+
+
+def _read_lenticular(match: re.Match[str], sources: Sources) -> _Found:
+    number, _, name = match[1].partition("†")
+    return _read_said(match, sources, number.strip(), re.sub(r"†.*", "", name).strip(), [match[1].strip()])
 
 
 def _read_link(match: re.Match[str], sources: Sources) -> _Found | None:
     """A link to a context, or one whose text is a number: other links are just links."""
-    is_known = sources.find(match[3]) is not None or sources.find(match[3].partition("#")[0]) is not None
+    known = next((one for one in (match[3], match[3].partition("#")[0]) if sources.find(one) is not None), None)
     is_number = re.fullmatch(rf"\[?\^?{_NUMBERS}\]?", match[2].strip()) is not None
-    if not is_known and not is_number:
+    if known is None and not is_number:
         return None
-    name = match[3] if sources.find(match[3]) is not None or not is_known else match[3].partition("#")[0]
-    is_aside = is_number or (match[1] and match[4])
-    start = match.start(2) - 1 if is_aside else match.end(2)
-    end = match.end() - len(match[4])
-    if match[1] and match[4] and is_aside:
-        start, end = match.start(), match.end()
-    return _Found(start, end, names=(name,), sure=True)
+    start, end = match.start(2) - 1 if is_number else match.end(2), match.end() - len(match[4])
+    if match[1] and match[4]:
+        start, end = match.span()
+    return _Found(start, end, names=(known or match[3],), sure=True)
 
 
-def _read_footnote(match: re.Match[str], sources: Sources) -> _Found:
-    del sources
+def _read_footnote(match: re.Match[str], _: Sources) -> _Found:
     numbers = (int(match[1]),) if match[1].isdecimal() else ()
     return _Found(*match.span(), numbers, () if numbers else (match[1],), sure=True, label=f"^{match[1]}")
 
 
 def _read_named(match: re.Match[str], sources: Sources) -> _Found:
-    name = match[0][1:-1].strip()
-    if sources.find(name) is not None:
-        return _Found(*match.span(), names=(name,), sure=True)
-    return _Found(*match.span(), _list_numbers(match[1]), sure=True)
+    return _read_said(match, sources, match[1], match[0][1:-1].strip(), ())
 
 
 def _read_source(match: re.Match[str], sources: Sources) -> _Found:
     said = match[1].strip().strip("[]").strip()
-    if re.fullmatch(_NUMBERS, said):
-        return _Found(*match.span(), _list_numbers(said), sure=True)
-    parts = tuple(part.strip().strip("[]") for part in re.split(r"[,;]", said) if part.strip())
+    parts = [part.strip().strip("[]") for part in re.split(r"[,;]", said) if part.strip()]
     is_list = all(sources.find(part) is not None or " " not in part for part in parts)
-    return _Found(*match.span(), names=parts if is_list else (said,), sure=True)
+    return _read_said(match, sources, said, "", parts if is_list else [said])
 
 
 def _read_quote(match: re.Match[str], sources: Sources) -> _Found | None:
@@ -245,16 +241,13 @@ def _read_group(match: re.Match[str], sources: Sources) -> _Found | None:
         return None
     if _OPERATORS.search(before) or _FOLLOWED.match(after):
         return None
-    if re.search(r"\b\w{1,2}\[[^\]]*\]$", before) or (before.endswith("!") and after.startswith("(")):
-        return None  # a[i][0], or a picture
-    is_index = False
-    if re.search(r"\w$", before):
-        if not _WORD.search(before):
-            return None
-        is_index = numbers == (0,)
+    is_picture, is_word = before.endswith("!") and after.startswith("("), re.search(r"\w$", before) is not None
+    is_place = re.search(r"\b\w{1,2}\[[^\]]*\]$", before) or (is_word and not _WORD.search(before))  # a[i][0], a[1]
+    if is_picture or is_place:
+        return None
     if len(numbers) > 1 and (_BEFORE_LIST.search(before) or _is_interval(match[1], numbers, before)):
         return None
-    return _Found(*match.span(), numbers, label="index" if is_index else None)
+    return _Found(*match.span(), numbers, label="index" if is_word and numbers == (0,) else None)
 
 
 def _is_interval(written: str, numbers: Sequence[int], before: str) -> bool:
@@ -265,17 +258,13 @@ def _is_interval(written: str, numbers: Sequence[int], before: str) -> bool:
 
 
 def _read_bracket(match: re.Match[str], sources: Sources) -> _Found | None:
-    parts = tuple(part.strip() for part in re.split(r"[,;]", match[1]))
     whole = match[1].strip()
-    if sources.find(whole) is not None:
-        parts = (whole,)
-    if not all(sources.find(part) is not None or sources.resembles(part) for part in parts):
-        return None
-    return _Found(*match.span(), names=parts, sure=True)
+    parts = [whole] if sources.find(whole) is not None else [part.strip() for part in re.split(r"[,;]", match[1])]
+    are_ids = all(sources.find(part) is not None or sources.resembles(part) for part in parts)
+    return _Found(*match.span(), names=tuple(parts), sure=True) if are_ids else None
 
 
-def _read_raised(match: re.Match[str], sources: Sources) -> _Found | None:
-    del sources
+def _read_raised(match: re.Match[str], _: Sources) -> _Found | None:
     said = match[0] if match.re.groups == 0 else match[1]
     before = match.string[: match.start()][-20:]
     if re.search(r"(?:[.,;:!?\"”»]|\b[^\W\d_]{4,})$", before) is None:
@@ -323,14 +312,11 @@ def _is_citation(one: _Found, sources: Sources) -> bool:
 
 def _cite(one: _Found, sources: Sources, statement: tuple[int, int]) -> Iterator[Citation]:
     start, end = one.span or statement
-    marker = (one.start, one.end)
-    for number in one.numbers:
-        place = sources.listed.get(one.label or "", sources.find_number(number))
-        if one.label == "quote":
-            place = None if sources.count is None else number - 1
-        yield Citation(start, end, str(number), marker, place)
-    for name in one.names:
-        yield Citation(start, end, name, marker, sources.listed.get(one.label or "", sources.find(name)))
+    named = [(str(number), sources.find_number(number)) for number in one.numbers]
+    if one.label == "quote":
+        named = [(str(number), None if sources.count is None else number - 1) for number in one.numbers]
+    for name, place in (*named, *((name, sources.find(name)) for name in one.names)):
+        yield Citation(start, end, name, (one.start, one.end), sources.listed.get(one.label or "", place))
 
 
 def read_first(content: object) -> int | None:

@@ -1,13 +1,15 @@
 """Finds citations that came beside an answer's text, and answers whose sentences list what they cite.
 
-Known are the blocks of Anthropic, OpenAI and Cohere, and the objects of TREC's RAG, RAGTIME and NeuCLIR tracks. A
-record of our own is a list under `citations` of objects with `start`, `end`, `document_ids` and, if it is known,
-`confidence` and `marker`.
+Known are the blocks of Anthropic, OpenAI, Cohere, Google and Bedrock, and the objects of TREC's RAG, RAGTIME and
+NeuCLIR tracks. A record of our own is a list under `citations` of objects with `start`, `end`, `document_ids` and, if
+it is known, `confidence` and `marker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from rageval_spec import kernels
@@ -15,29 +17,30 @@ from rageval_spec.data.evidence.citations import Citation, dump_citations, hide
 from rageval_spec.libraries import compile_later
 from rageval_spec.recorded import citations, values
 
-_DEEPEST = 10
+_DEEPEST, _DEEPEST_ITEM = 10, 4
 _MARKS = compile_later(r"\s*(?:\(\s*)?[\[【<].*[\]】)>]\s*", 16)  # re.DOTALL
+_HUMP = compile_later(r"(?<=[a-z])(?=[A-Z])")
+_SIDES = ("start", "end")
 _LISTS = ("citations", "annotations")
 _SENTENCES = ("answer", "responses", "sentences")
-_NESTED = ("url_citation", "file_citation", "document", "file_path")
 _NAMES = (
-    "document",
-    "url",
-    "source",
-    "document_id",
-    "doc_id",
-    "docid",
-    "id",
-    "file_id",
-    "filename",
-    "document_title",
-    "title",
+    *("document", "url", "uri", "source", "document_id", "doc_id", "docid", "id", "file_id", "filename"),
+    *("document_title", "document_name", "title"),
 )
-_INDICES = ("document_index", "search_result_index")
+_OF_CONVERSE = {"source_content", "document_char", "document_page", "document_chunk", "search_result_location"}
+"""Keys of what Bedrock's Converse cites."""
+_HOLDERS = {
+    *("url_citation", "file_citation", "document", "file_path", "location", *_OF_CONVERSE),
+    *("generated_response_part", "text_response_part", "span"),
+}
+"""Keys of objects that hold parts of a citation. Others, such as metadata, can have offsets of the document."""
 
 
 class _Item(NamedTuple):
-    """What one citation says: where in its text, and by which names, rank and quote it knows the document."""
+    """What one citation says: where in its text, and by which names, rank and quote it knows the document.
+
+    `said` are the characters that it stands for: they count if the offsets, in bytes or UTF-16, are not those of text.
+    """
 
     start: int | None
     end: int | None
@@ -47,6 +50,7 @@ class _Item(NamedTuple):
     confidence: float | None = None
     marker: tuple[int, int] | None = None
     part: int = 0
+    said: str | None = None
 
 
 def read_citations(
@@ -92,15 +96,41 @@ def _list_cited(content: Any, answer: str, depth: int) -> Iterator[tuple[str, li
             yield from _list_cited(item, answer, depth + 1)
     if not isinstance(content, Mapping):
         return
-    for key in _LISTS:
-        listed = content.get(key)
-        read = [item for one in listed for item in _read_item(one)] if isinstance(listed, (list, tuple)) else []
-        for part, text in enumerate(_list_texts(content) or [answer]) if read else ():
-            if of_part := [one for one in read if one.part == part]:
-                yield text, of_part
+    texts = _list_texts(content) or [answer]
+    listed = [one for key in _LISTS for one in _list(content.get(key))]
+    read = [item for one in (*listed, *_list_grounded(content, texts)) for item in _read_item(one)]
+    for part, text in enumerate(texts):
+        if of_part := [one for one in read if one.part == part]:
+            yield text, of_part
     for key, inner in content.items():
-        if key not in _LISTS and isinstance(inner, (Mapping, list, tuple)):
+        if key not in (*_LISTS, "citationMetadata") and isinstance(inner, (Mapping, list, tuple)):
             yield from _list_cited(inner, answer, depth + 1)
+
+
+def _list_grounded(holder: Mapping[str, Any], texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Google's `groundingSupports` as records of our own. Their offsets count bytes, and 0 is left out."""
+    grounding = _open(_open(holder).get("grounding_metadata"))
+    chunks = _list(grounding.get("grounding_chunks"))
+    for support in map(_open, _list(grounding.get("grounding_supports"))):
+        segment = _open(support.get("segment"))
+        part = _number(segment, "part_index") or 0
+        said = texts[part].encode() if part < len(texts) else b""
+        start, end = (len(said[: _number(segment, f"{side}_index") or 0].decode(errors="ignore")) for side in _SIDES)
+        placed = {"start": start, "end": end, "text": segment.get("text"), "content_index": part}
+        scores = _list(support.get("confidence_scores"))
+        for index, score in zip_longest(_list(support.get("grounding_chunk_indices")), scores):
+            if isinstance(index, int) and 0 <= index < len(chunks):
+                yield {**placed, "sources": [chunks[index]], "confidence": score}
+
+
+def _list(found: Any) -> Sequence[Any]:
+    return found if isinstance(found, (list, tuple)) else ()
+
+
+def _open(found: Any) -> dict[str, Any]:
+    """An object with its names in snake case; empty for anything else."""
+    held = found.items() if isinstance(found, Mapping) else ()
+    return {_HUMP.sub("_", str(key)).lower(): value for key, value in held}
 
 
 def _list_texts(holder: Mapping[str, Any]) -> list[str]:
@@ -109,6 +139,7 @@ def _list_texts(holder: Mapping[str, Any]) -> list[str]:
         found = holder.get(key)
         if isinstance(found, Mapping) and isinstance(found.get("value"), str):
             return [found["value"]]
+        found = found.get("parts") if isinstance(found, Mapping) else found
         if isinstance(found, str):
             return [found]
         if isinstance(found, list):
@@ -118,48 +149,48 @@ def _list_texts(holder: Mapping[str, Any]) -> list[str]:
 
 def _read_item(raw: Any) -> Iterator[_Item]:
     """A citation for each document that an item of a list names. A document of the context is no citation."""
-    if not isinstance(raw, Mapping):
-        return
-    flat = dict(raw)
-    for key in _NESTED:
-        inner = raw.get(key)
-        flat = {**flat, **inner} if isinstance(inner, Mapping) else flat
-    start, end = (_number(flat, f"{side}_index", side) for side in ("start", "end"))
+    flat: dict[str, Any] = {}
+    for level in _list_levels(raw, _HOLDERS):
+        flat = {**level, **flat}
+    if flat.keys() & _OF_CONVERSE:  # then offsets are of the document
+        flat = {**flat, "start": None, "end": None}
+    start, end = (_number(flat, f"{side}_index", side) for side in _SIDES)
     if start is None and "document_index" not in flat and (place := _number(flat, "index")) is not None:
         start = end = place
-    marker, several = raw.get("marker"), raw.get("document_ids", raw.get("sources"))
-    is_cited = "cited_text" in flat or str(flat.get("type")).endswith("_location")
+    several = next((flat[key] for key in ("document_ids", "sources", "retrieved_references") if key in flat), None)
+    is_cited = str(flat.get("type")).endswith("_location") or flat.keys() & {"cited_text", *_OF_CONVERSE}
     if start is None and not is_cited and not isinstance(several, list):
         return
+    marker, said, index = flat.get("marker"), flat.get("text"), _number(flat, "document_index", "search_result_index")
+    told = [_open(one).get("text") for one in _list(flat.get("source_content"))] or [flat.get("cited_text")]
     placed: dict[str, Any] = {
         "part": _number(flat, "content_index") or 0,
         "confidence": flat["confidence"] if isinstance(flat.get("confidence"), (int, float)) else None,
         "marker": (marker[0], marker[1]) if isinstance(marker, (list, tuple)) else None,
+        "said": said if isinstance(said, str) else None,
     }
-    if isinstance(several, list):
-        for one in several:
-            names = _names(_merge(one)) if isinstance(one, Mapping) else (str(one),)
-            if names:
-                yield _Item(start, end, names, **placed)
-        return
-    index = _number(flat, *_INDICES)
-    quote = flat.get("cited_text") if isinstance(flat.get("cited_text"), str) else None
-    names = _names(flat)
-    if names or index is not None:
-        yield _Item(start, end, names or (str(index),), index, quote, **placed)
+    for source in several if isinstance(several, list) else [raw]:
+        texts = told if source is raw else [level.get("text") for level in _list_levels(source)]
+        quote = next((one for one in texts if isinstance(one, str)), None)
+        if names := _names(source) or tuple(str(one) for one in (index, quote) if one is not None)[:1]:
+            yield _Item(start, end, names, index, quote, **placed)
 
 
-def _merge(source: Mapping[str, Any]) -> dict[str, Any]:
-    inner = source.get("document")
-    return {**(inner if isinstance(inner, Mapping) else {}), **source}
+def _list_levels(item: Any, within: Collection[str] | None = None, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """An object, and those that it holds under some names, or under any."""
+    if opened := _open(item):
+        yield opened
+        for key, inner in opened.items() if depth < _DEEPEST_ITEM else ():
+            if within is None or key in within:
+                yield from _list_levels(inner, within, depth + 1)
 
 
-def _names(item: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [item[key] for key in _NAMES if isinstance(item.get(key), (str, int))]
-    inner = item.get("document")
-    if isinstance(inner, Mapping):
-        found += [inner[key] for key in _NAMES if isinstance(inner.get(key), str)]
-    return tuple(dict.fromkeys(str(one) for one in found if str(one).strip()))
+def _names(source: Any) -> tuple[str, ...]:
+    """What may name a document: it, or what is under such keys in an object."""
+    levels = [*_list_levels(source)]
+    found = [level[key] for level in levels for key in _NAMES if isinstance(level.get(key), (str, int))]
+    named = found if isinstance(source, Mapping) else [source]
+    return tuple(dict.fromkeys(name for name in map(str, named) if name.strip()))
 
 
 def _number(item: Mapping[str, Any], *keys: str) -> int | None:
@@ -170,11 +201,15 @@ def _number(item: Mapping[str, Any], *keys: str) -> int | None:
 def _shift(item: _Item, answer: str, start: int, end: int) -> _Item:
     """The citation with its offsets in the answer, where those of its text are from `start` to `end`.
 
-    If they enclose nothing but a marker, they are the marker.
+    Of several places with the words that they stand for, the nearest counts. If they enclose nothing but a marker, they
+    are the marker.
     """
     first, last = (None if at is None else min(start + at, end) for at in (item.start, item.end))
     if first is None or last is None:
         return item._replace(start=None, end=None)
+    said = re.compile(re.escape(item.said)).finditer(answer, start, end) if item.said else ()
+    if found := min(said, key=lambda one: abs(one.start() - first), default=None):
+        first, last = found.span()
     is_marker = item.marker is None and first < last and _MARKS.fullmatch(answer, first, last)
     return item._replace(start=first, end=last, marker=(first, last) if is_marker else item.marker)
 
@@ -192,8 +227,8 @@ def _place(
     if context is None and item.rank is not None and item.rank < (sources.count or 0):
         context = item.rank
     if context is None and item.quote:
-        holders = [place for place, text in enumerate(sources.texts) if item.quote.strip() in text]
-        context = holders[0] if len(holders) == 1 else None
+        holders = {text: place for place, text in reversed([*enumerate(sources.texts)]) if item.quote.strip() in text}
+        context = next(iter(holders.values())) if len(holders) == 1 else None
     return Citation(start, end, name, item.marker, context, item.confidence)
 
 
@@ -234,15 +269,13 @@ def _are_sentences(found: Any) -> bool:
 def _list_names(found: Any, listed: Sequence[str] | None) -> Iterator[tuple[str, float | None]]:
     """The documents that a sentence cites, with the confidence where it is known."""
     if isinstance(found, Mapping):
-        for name, confidence in found.items():
-            is_number = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
-            yield str(name), float(confidence) if is_number else None
-    for one in found if isinstance(found, list) else ():
+        found = [{"id": str(name), "confidence": confidence} for name, confidence in found.items()]
+    for one in _list(found):
         if isinstance(one, int) and listed is not None:
             yield (listed[one] if 0 <= one < len(listed) else str(one)), None
-        elif isinstance(one, Mapping):
-            names = _names(one)
-            if names:
-                yield names[0], one.get("confidence")
-        elif isinstance(one, (str, int)):
-            yield str(one), None
+            continue
+        names = _names(one) if isinstance(one, Mapping) else (str(one),) if isinstance(one, (str, int)) else ()
+        confidence = one.get("confidence") if isinstance(one, Mapping) else None
+        if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
+            confidence = None
+        yield from ((name, confidence) for name in names[:1])

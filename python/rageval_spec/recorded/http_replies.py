@@ -78,16 +78,16 @@ class ReplyLayout:
         except PathError as error:
             raise answers_and_steps.UnusableReplyError(str(error)) from None
 
-    def _steps(self, content: Any) -> tuple[Step, ...]:
-        """What an agent did. At a usual place, something that is no list of steps is ignored."""
+    def _steps(self, content: Any) -> tuple[Step, ...] | None:
+        """What an agent did; None if the reply does not say. At a usual place, something else than steps is ignored."""
         if self.steps is not None:
             found = self.steps.find(content)
-            return () if found is None else answers_and_steps.read_steps(found, self.steps.text)
+            return None if found is None else answers_and_steps.read_steps(found, self.steps.text)
         found = questions_and_answers.find_named(content, STEP_KEYS)
         try:
-            return () if found is None else answers_and_steps.read_steps(found)
+            return None if found is None else answers_and_steps.read_steps(found)
         except answers_and_steps.UnusableReplyError:
-            return ()
+            return None
 
     def _read_retrieval(self, content: Any, path: JsonPath) -> answers_and_steps.AnswerRow:
         ids = answers_and_steps.read_ids(_find_list(path, content), path.text)
@@ -174,9 +174,9 @@ _CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 _COSTS = ("cost", "total_cost", "cost_usd")
 
 
-def find_contexts(steps: Sequence[Step]) -> answers_and_steps.Contexts | None:
+def find_contexts(steps: Sequence[Step] | None) -> answers_and_steps.Contexts | None:
     """The documents that steps retrieved, for an answer that names no contexts; None if they retrieved none."""
-    return as_contexts(answers_and_steps.list_retrieved(steps))
+    return as_contexts(answers_and_steps.list_retrieved(steps or ()))
 
 
 def as_contexts(documents: Sequence[Document] | None) -> answers_and_steps.Contexts | None:

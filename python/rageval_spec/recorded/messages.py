@@ -29,6 +29,9 @@ _CONTENTS = (
     *("content", "parts", "_content", "blocks", "items", "contents", "text", "value", "message"),
     *("prompt", "completion"),
 )
+_PART_TEXTS = (
+    *("text", "content", "_text", "response", "refusal", "message_content", "result", "output", "citationsContent"),
+)
 _CALLS = ("tool_call", "toolcall", "tool_use", "tooluse", "function_call", "functioncall")
 _RESULTS = (
     *("tool_result", "toolresult", "tool_call_response", "tool_return", "retry_prompt"),
@@ -208,7 +211,7 @@ def _read_part(part: Any, role: str) -> str | None:
         return None
     if _SILENT.search(_kind(part)) is not None and not (role == "tool" and _is_one_of(part, _RESULTS)):
         return None
-    for key in ("text", "content", "_text", "response", "refusal", "message_content", "result", "output"):
+    for key in _PART_TEXTS:
         found = part.get(key)
         if isinstance(found, str):
             return found

@@ -132,6 +132,8 @@ CODES: Mapping[str, Explanation] = {name: Explanation(*told) for name, told in {
         "judges: {own: {use: prompt, model: m, template: 'Is {{ answer }} right?', value: yes_no}}"),
     "unused-block": ("No metric or system uses this block.", "judges: {spare: {use: overlap}}",
         "metrics: [{use: faithfulness, judge: overlap}]"),
+    "wrong-axis": ("An axis does not give a key of a block several values that can be compared.",
+        "axes: {systems.bn25.k1: [0.9, 1.2]}", "axes: {systems.bm25.k1: [0.9, 1.2]}"),
     "wrong-gate": ("The keys of a gate contradict one another, or the gate cannot hold for its metric.",
         "gates: [{metric: ndcg@10, min: 0.8, target: 0.5}]", "gates: [{metric: ndcg@10, min: 0.5, target: 0.8}]"),
     "wrong-history": ("The keys of `history:` do not fit its `use`.",

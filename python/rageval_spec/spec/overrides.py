@@ -4,20 +4,26 @@ A path is keys and indexes separated by dots: `gates.0.min=0.5`, `systems.bm25.k
 value (`gates=`) is null. Diagnostics point into the argument. From Python, overrides can also be a dict:
 `{"systems.bm25.k1": 1.2}`.
 
+`axes:` gives keys several values, of which each combination is a spec of its own; `--sweep PATH=A,B` adds to them, and
+an override of a path removes its axis. A value keeps its place in the text, so a diagnostic about it points to the
+axis. Everything but a sweep sees the first value of each.
+
 A dict gives the tree that a YAML file with the same content gives, or diagnostics that name key paths.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from rageval_spec.dataclass import replace
 from rageval_spec.diagnostics import NOWHERE, Diagnostic, suggest
 from rageval_spec.libraries import compile_later
-from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, default_blocks
+from rageval_spec.spec.blocks.spec_node import AXIS_PATTERN, NAMED_SECTIONS, default_blocks
 from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import KeyPath, SourceText, TextPlace, cut, quote
 from rageval_spec.spec.text.yaml_tree import YamlEntry, YamlMapping, YamlNode, YamlScalar, YamlSequence
@@ -27,12 +33,14 @@ Overrides: TypeAlias = Sequence[str] | Mapping[str, Any]
 OPTION = "--set"
 ARGUMENT = "overrides"
 _INDEX = compile_later(r"(\w+)\[(\d+)\]")
+_AXIS = compile_later(AXIS_PATTERN)
 _LISTS = {
     "gates": "gates=[{metric: ndcg@10, min: 0.5}]",
     "metrics": "metrics=[ndcg@10]",
     "reports": "reports=[terminal]",
 }
 """Sections that are lists, with an example of how to replace all of one."""
+_MOST_COMBINATIONS = 256
 
 
 def override(tree: YamlMapping, overrides: Overrides, option: str = OPTION) -> tuple[YamlMapping, list[Diagnostic]]:
@@ -180,6 +188,60 @@ def _index(node: YamlSequence, step: _Step) -> int:
     if len(step.text) > 6 or int(step.text) >= count:
         _refuse(step.place, f"the list has no entry {step.text}", there)
     return int(step.text)
+
+
+def add_axes(tree: YamlMapping, texts: Sequence[str], overrides: Overrides) -> tuple[YamlMapping, list[Diagnostic]]:
+    """The tree with the axes of the command line, and without those whose path is overridden; and diagnostics."""
+    split = [text.partition("=") for text in texts]
+    written = [f"axes.{path}{equals}{equals and f'[{values}]'}" for path, equals, values in split]
+    tree, diagnostics = override(tree, written, "--sweep")
+    fixed = {one.partition("=")[0].strip() for one in ([overrides] if isinstance(overrides, str) else overrides)}
+    if (axes := tree.entries.get("axes")) is None or not isinstance(axes.value, YamlMapping):
+        return tree, diagnostics  # the check of types says so
+    left = {path: entry for path, entry in _flatten(axes.value) if path not in fixed}
+    entries = {**tree.entries, "axes": YamlEntry(axes.key_place, YamlMapping(axes.value.place, left))}
+    return YamlMapping(tree.place, entries), diagnostics
+
+
+def apply_axes(tree: YamlMapping, chosen: Mapping[str, int]) -> tuple[YamlMapping, list[Diagnostic]]:
+    """The tree with one value of each axis, by default the first, and diagnostics of what is wrong with the axes."""
+    diagnostics = [*_check_axes(tree)]
+    for path, (place, values) in {} if diagnostics else _list_axes(tree).items():
+        steps = [_Step(text, place.narrow(text)) for text in path.split(".")]
+        try:  # with a copy, whose variables are filled in on their own
+            tree = _set_entry(tree, steps, copy.deepcopy(values[chosen.get(path, 0)]), steps)
+        except _RefusedError as refused:
+            diagnostics.append(replace(refused.diagnostic, code="wrong-axis"))
+    return tree, diagnostics
+
+
+def list_single_changes(tree: YamlMapping) -> Iterator[dict[str, int]]:
+    """For each further value of an axis, the combination that differs from the first one only in it."""
+    if not any(_check_axes(tree)):
+        yield from ({path: at} for path, (_, values) in _list_axes(tree).items() for at in range(1, len(values)))
+
+
+def _flatten(axes: YamlMapping, above: str = "") -> Iterator[tuple[str, YamlEntry]]:
+    for key, entry in axes.entries.items():
+        value, path = entry.value, f"{above}{key}"
+        yield from _flatten(value, f"{path}.") if isinstance(value, YamlMapping) else [(path, entry)]
+
+
+def _list_axes(tree: YamlMapping) -> dict[str, tuple[TextPlace, Sequence[YamlNode]]]:
+    """The place and the values of each axis that has both; the check of types tells of the others."""
+    axes = tree.entries["axes"].value if "axes" in tree.entries else None
+    known = axes.entries.items() if isinstance(axes, YamlMapping) else ()
+    listed = ((path, one.key_place, getattr(one.value, "items", ())) for path, one in known)
+    return {path: (place, values) for path, place, values in listed if values and _AXIS.search(path)}
+
+
+def _check_axes(tree: YamlMapping) -> Iterator[Diagnostic]:
+    if (count := math.prod(len(values) for _, values in _list_axes(tree).values())) > _MOST_COMBINATIONS:
+        message, hint = (
+            f"the axes have {count:,} combinations; a sweep has at most {_MOST_COMBINATIONS}",
+            "sweep some axes at a time",
+        )
+        yield tree.entries["axes"].key_place.diagnose(message, "wrong-axis", hint)
 
 
 _TYPES = "text, a number, True, False, None, a list or a dict"

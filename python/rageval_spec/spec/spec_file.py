@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ from rageval_spec.spec.blocks.spec_node import (
     Spec,
     SpecNode,
 )
-from rageval_spec.spec.overrides import ARGUMENT, OPTION, Overrides, override
+from rageval_spec.spec.overrides import ARGUMENT, OPTION, Overrides, add_axes, apply_axes, list_single_changes, override
 from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import Places, SourceText, cut
 from rageval_spec.spec.text.variables import fill_in_variables, warn_of_credentials
@@ -50,7 +51,8 @@ _MOST_BYTES = 4 * yaml_tree.MAX_CHARACTERS
 _MOST_DIAGNOSTICS = 100
 _NOT_IN_NAMES = compile_later(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_AS_WRITTEN = ("ranking", "statistics", "diagnosis", "limits", "samples", "redact", "stopping", "resume", "monitor")
+_AS_WRITTEN = ("ranking", "statistics", "diagnosis", "limits", "samples", "redact", "stopping", "resume", "monitor",
+               "axes", "sweep", "repeat")  # fmt: skip
 """The keys that a spec has as its node has them."""
 
 
@@ -96,14 +98,29 @@ def loads(
     option: str = OPTION,
     environment: Mapping[str, str] | None = None,
     check_files: bool = True,
+    sweep: Sequence[str] = (),
+    combination: Mapping[str, int] | None = None,
 ) -> Spec:
-    """As `load`, from a text. `path` is the spec's name in messages; relative paths start at `folder`."""
+    """As `load`, from a text. `path` is the spec's name in messages; relative paths start at `folder`.
+
+    `sweep` adds axes, `path=a,b`. `combination` has the place of the chosen value of each axis, by path; by default,
+    the spec has the first values, and all are checked.
+    """
     source = SourceText(path, text.removeprefix("\ufeff"))
     root, diagnostics = yaml_tree.read_yaml(source)
     if not isinstance(root, yaml_tree.YamlMapping):
         raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
     tree, faults = override(root, overrides, option)
-    return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files)
+    tree, wrong = add_axes(tree, sweep, overrides)
+    diagnostics += [*faults, *wrong]
+    again = partial(loads, text, path=path, folder=folder, overrides=overrides, option=option, environment=environment)
+    for other in list_single_changes(tree) if combination is None else ():
+        try:
+            again(check_files=check_files, sweep=sweep, combination=other)
+        except SpecError as error:
+            diagnostics += error.diagnostics
+    tree, wrong = apply_axes(tree, combination or {})
+    return _load_tree(tree, [*diagnostics, *wrong], path, folder, environment, check_files)
 
 
 def load_dict(
@@ -331,6 +348,7 @@ def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> 
     if checked.slices:
         content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in checked.slices.values()]
     content |= {key: getattr(node, key) for key in DESIGN_KEYS if getattr(node, key) is not None}
+    content |= {"repeat": node.repeat} if node.repeat > 1 else {}
     if node.stopping is not None:
         content["stopping"] = node.stopping.model_dump(mode="json")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

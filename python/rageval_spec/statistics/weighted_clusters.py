@@ -189,6 +189,24 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
     )
 
 
+def split_variance(groups: Sequence[Sequence[float]]) -> tuple[float, float] | None:
+    """The variance within groups of values, and that of the groups' expected values, which is at least 0.
+
+    Those of one-way random effects, by the moments of the analysis of variance (Searle, Casella and McCulloch, Variance
+    Components, 1992, 3.6). None for fewer than two groups, or if no group has two values.
+    """
+    sizes = np.array([len(group) for group in groups], dtype=float)
+    total = sizes.sum()
+    if len(groups) < 2 or total == len(groups):
+        return None
+    means = np.array([math.fsum(group) / len(group) for group in groups])
+    apart = math.fsum((one - mean) ** 2 for group, mean in zip(groups, means, strict=True) for one in group)
+    within = apart / (total - len(groups))
+    spread = math.fsum(sizes * (means - math.fsum(sizes * means) / total) ** 2) / (len(groups) - 1)
+    size = (total - (sizes**2).sum() / total) / (len(groups) - 1)
+    return float(within), float(max(0.0, (spread - within) / size))
+
+
 def add_up(places: Ints, numbers: Floats, count: int) -> Floats:
     return np.bincount(places, numbers, minlength=count).astype(np.float64)
 

@@ -242,12 +242,14 @@ class File(System[FileNode]):
         return self._holds_answers[path]
 
     def answer(self, collection: Collection) -> Answering:
-        from rageval_spec.reading.answer_files import STORED_BESIDE, match_answers, read_answers
+        from rageval_spec.reading.answer_files import STORED_BESIDE, match_answers, number_repeats, read_answers
         from rageval_spec.recorded.answers_and_steps import table_of
 
         path = self.inputs_for(collection.name)[0].path
         queries = collection.require("queries", f"systems.{self.context.name}: file")
-        answers = read_answers(self._source(path), self.node.columns, self.node.citations_from)
+        answers: Any = read_answers(self._source(path), self.node.columns, self.node.citations_from)
+        if collection.repeat > 1:
+            answers = [*number_repeats(answers, collection.repeat)]
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
         remarks = tuple(_remark(matched, len(answers)))

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from rageval_spec.commands.generate.command import DATASET, GenerationPlan, build_spec
-from rageval_spec.data.findings import Tokens
+from rageval_spec.commands.generate.command import DATASET, build_spec
 from rageval_spec.errors import UsageError
-from rageval_spec.pipeline.cost_estimate import ExpectedCalls, ModelCalls
 from tests.command_line import invoke, start
 from tests.generation.conftest import workshop as workshop
 from tests.generation.writing import Workshop
@@ -211,16 +209,16 @@ def test_a_split_divides_the_questions_by_their_documents(workshop: Workshop) ->
     assert (len(sides["validation"]), len(sides["test"])) == (3, 7)
 
 
-def plan(calls: int, cost: float | None, most: float | None = None) -> list[str]:
-    return GenerationPlan(3, 1200, ExpectedCalls((ModelCalls("gpt", calls, Tokens(10, 20), cost),)), most).list_lines()
-
-
-def test_the_plan_says_what_it_costs_and_whether_that_is_allowed() -> None:
-    assert plan(5, 0.25)[0] == "3 documents, 1,200 chunks"
-    assert "about 0.25 USD" in plan(5, 0.25)[2]
-    assert plan(5, 0.25)[-1] == "each question that fails a check is replaced, which costs about as much again"
-    assert plan(5, 0.25, 0.1)[-1] == "this is more than 0.1 USD: it will stop there, and another run continues"
-    assert plan(0, 0.0)[-1].endswith("no calls")
+def test_the_plan_says_what_it_costs_and_whether_that_is_allowed(workshop: Workshop) -> None:
+    dear = ("--dry-run", "--price", "1000/2000")
+    lines = generate(workshop, *dear).stdout.splitlines()
+    assert lines[0] == "20 documents, 20 chunks"
+    assert re.search(r"about [\d.]+ USD", lines[2])
+    assert lines[-1] == "each question that fails a check is replaced, which costs about as much again"
+    lines = generate(workshop, *dear, "--max-cost", "0.1").stdout.splitlines()
+    assert lines[-1] == "this is more than 0.1 USD: it will stop there, and another run continues"
+    assert generate(workshop, "--price", "1/2").exit_code == 0
+    assert generate(workshop, "--dry-run", "--price", "1/2").stdout.splitlines()[-1].endswith("no calls")
 
 
 @pytest.fixture

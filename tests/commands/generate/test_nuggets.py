@@ -14,6 +14,7 @@ from click.testing import Result
 
 from rageval_spec.reading.nugget_banks import read_banks
 from tests.command_line import invoke
+from tests.commands.generate.killed import kill_after
 from tests.models.chat_endpoint import ChatServer, completion, refusal
 from tests.models.endpoint import Answer
 
@@ -53,7 +54,13 @@ def writer() -> Writer:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def server(writer: Writer) -> Iterator[ChatServer]:
+    with closing(ChatServer(writer)) as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     documents = [{"doc_id": f"d{number:02}", "text": f"fact {number}"} for number in range(40)]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents))
@@ -62,9 +69,8 @@ def folder(tmp_path: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> I
     (tmp_path / "qrels.txt").write_text("".join(f"{query} 0 d{doc:02} {grade}\n" for query, doc, grade in judged))
     answers = [{"query_id": "2", "answer": "a", "contexts": ["fact 20", "fact 21", "fact 22"]}]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(one) + "\n" for one in answers))
-    with closing(ChatServer(writer)) as server:
-        (tmp_path / "spec.yaml").write_text(SPEC.format(url=server.url))
-        yield tmp_path
+    (tmp_path / "spec.yaml").write_text(SPEC.format(url=server.url))
+    return tmp_path
 
 
 def generate(*more: str) -> Result:
@@ -113,6 +119,29 @@ def test_a_run_that_was_stopped_goes_on(folder: Path, writer: Writer) -> None:
     whole = (folder / "nuggets.jsonl").read_bytes()
     assert generate("--no-store", "--force").exit_code == 0
     assert (folder / "nuggets.jsonl").read_bytes() == whole
+
+
+def test_after_a_kill_the_same_bytes_come_out(folder: Path, writer: Writer, server: ChatServer) -> None:
+    command = ("generate", "nuggets", "spec.yaml", "--set", "models.writer.concurrency=1")
+    kill_after(3, server, *command)
+    assert not (folder / "nuggets.jsonl").exists()
+    assert invoke(*command).exit_code == 0
+    assert len(writer.asked) <= 6 + 1  # of six calls, only the one under way was made again
+    again = (folder / "nuggets.jsonl").read_bytes()
+    assert invoke(*command, "--no-store", "--force").exit_code == 0
+    assert (folder / "nuggets.jsonl").read_bytes() == again
+
+
+def test_a_hybrid_reads_runs_of_systems_that_are_not_named(folder: Path) -> None:
+    spec = folder / "spec.yaml"
+    spec.write_text(
+        spec.read_text().replace(
+            "{bm25:", "{both: {use: hybrid, systems: [bm25, near]}, near: {use: bm25, k1: 0.9}, bm25:"
+        )
+    )
+    (folder / "queries.tsv").write_text("1\tfact 25\n")
+    done = generate("--system", "both", "--depth", "3")
+    assert done.exit_code == 0, done.output
 
 
 def test_replies_that_break_the_rules_fail_their_question(folder: Path, writer: Writer) -> None:

@@ -7,6 +7,7 @@ Samples give their question's other columns, which are read only if somebody loo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -30,9 +31,12 @@ from rageval_spec.pipeline.values.sample_tables import (
     build_samples,
     describe_answers,
     stream_samples,
+    take_step,
 )
 from rageval_spec.pipeline.values.step_inputs import Materials
-from rageval_spec.plugin import Answering
+from rageval_spec.plugin import Answering, GeneratingNode
+from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
+from rageval_spec.recorded.cited_blocks import read_citations
 from rageval_spec.runner import Options, run
 from rageval_spec.spec import load
 from rageval_spec.store.store import MemoryStore
@@ -77,6 +81,32 @@ def test_answers_that_were_cut_off_are_counted() -> None:
     assert (note.code, note.count, note.level) == ("truncated_answers", 1, "warning")
     assert note.message == (
         "1 of 2 answers was cut off at the token limit; raise max_tokens where the system asks its model"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "first", "is_told"),
+    [
+        (("One [0]. Two [1].", "Three [1]."), None, True),
+        (("One [0]. Two [1].", "Three [1]."), 0, False),  # the system says so
+        (("One [0]. Two [1].", "Three [1]."), 1, False),
+        (("One [0]. Two [1].", "Three."), None, False),
+        (("One [2].", "Three [1]."), None, False),
+        (("One [0].", "Three [7]."), None, False),  # which names no context either way
+    ],
+)
+def test_answers_whose_numbers_may_begin_at_0_are_counted(
+    answers: Sequence[str], first: int | None, is_told: bool
+) -> None:
+    rows = [
+        (f"q{number}", AnswerRow(text, contexts=("x", "y"), citations=read_citations({}, text, ("x", "y"), None)))
+        for number, text in enumerate(answers, 1)
+    ]
+    notes = [*describe_answers(table_of(rows, first), collection()).remark()]
+    assert [(note.code, note.count, note.level) for note in notes] == is_told * [("citation_numbers", 1, "warning")]
+    assert not notes or notes[0].message == (
+        "1 answer cites number 0, but the numbers of 1 of 2 answers were counted from 1; if the system's numbers begin "
+        "at 0, write 'citations_from: 0' in it; else write 'citations_from: 1'"
     )
 
 
@@ -335,3 +365,45 @@ def test_a_dataset_without_other_columns_has_nothing_to_look_up(is_absent_in_the
     )
     for sample in build_samples(asked, answers_table([])):
         assert not sample.columns
+
+
+def search(*documents: tuple[str | None, str | None]) -> dict[str, Any]:
+    return {"kind": "retrieval", "documents": [{"id": name, "text": text} for name, text in documents]}
+
+
+STEPS_OF = {
+    "both": [search(("a", "A")), {"kind": "tool", "name": "mail"}, search(("b", "B"), ("c", "C"))],
+    "nothing": [search()],
+    "ids": [search(("a", None))],
+    "none": [{"kind": "tool", "name": "mail"}],
+    "unknown": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "contexts", "ids"),
+    [
+        (1, [["A"], [], None, None, None], [["a"], [], ["a"], None, None]),
+        (2, [["B", "C"], None, None, None, None], [["b", "c"], None, None, None, None]),
+        (3, [None] * 5, [None] * 5),
+        ("last", [["B", "C"], [], None, None, None], [["b", "c"], [], ["a"], None, None]),
+        (None, [["X"]] * 5, [["x"]] * 5),
+    ],
+)
+def test_a_step_has_the_contexts_that_are_evaluated(step: Any, contexts: list[Any], ids: list[Any]) -> None:
+    answers = answers_table(
+        {"query_id": name, "answer": "!", "contexts": ["X"], "context_ids": ["x"], "scores": [1.0],
+         "citations": "[]", "steps": None if steps is None else json.dumps(steps)}
+        for name, steps in STEPS_OF.items()
+    )  # fmt: skip
+    found = take_step(GeneratingNode(use="x", retrieval_step=step), answers)
+    assert found["contexts"].to_list() == contexts
+    assert found["context_ids"].to_list() == ids
+    assert found.schema == answers.schema
+    if step is not None:
+        assert found["scores"].null_count() == found["citations"].null_count() == 5
+
+
+def test_a_step_of_no_answers() -> None:
+    answers = answers_table([])
+    assert take_step(GeneratingNode(use="x", retrieval_step=1), answers).schema == answers.schema

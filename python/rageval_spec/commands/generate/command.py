@@ -5,43 +5,32 @@ The command line becomes a spec whose dataset makes the questions.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from rageval_spec import registry, signals
-from rageval_spec.commands import console
-from rageval_spec.commands import options as shared
-from rageval_spec.commands.console import Later, OutputCommand
-from rageval_spec.data import arithmetic
+from rageval_spec import registry
+from rageval_spec.commands import console, options
+from rageval_spec.commands.generate.narrowed_spec import cost_options, narrow, open_parts, show_plan
 from rageval_spec.data.findings import Estimate
-from rageval_spec.dataclass import dataclass, replace
+from rageval_spec.dataclass import replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, UsageError, expand_home
+from rageval_spec.generation import question_sets
 from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.question_mix import read_percentage, read_shares
-from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows
-from rageval_spec.generation.question_sets import read_shares as read_split
 from rageval_spec.libraries import compile_later
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.reading.column_names import CorpusColumns
-from rageval_spec.store.store import open_store
-from rageval_spec.wording import count_noun, list_names
+from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
     from rageval_spec.datasets.generated import Generated
-    from rageval_spec.pipeline.cost_estimate import ExpectedCalls
-    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.plugin import Node
-    from rageval_spec.plugin.budget import Budget
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
@@ -50,7 +39,7 @@ _OFFLINE = frozenset(
 )
 """What can be said with --no-model."""
 
-_model_options = shared.together(
+_model_options = options.together(
     click.option("--model", metavar="NAME", help="The chat model that writes the questions: a block under models: "
                  "of --spec, or else a model at an endpoint."),
     click.option("--no-model", is_flag=True, help="Make questions from the documents' own sentences, titles and "
@@ -73,7 +62,7 @@ _model_options = shared.together(
                  "near-duplicates by meaning, and measures difficulty."),
 )  # fmt: skip
 
-_mix_options = shared.together(
+_mix_options = options.together(
     click.option("--count", type=click.IntRange(1, 100_000), default=200, show_default=True,
                  help="How many questions to make."),
     click.option("--types", metavar="SHARES", help="The mix of types.  [default: factual:40,analytical:35,"
@@ -104,19 +93,14 @@ _mix_options = shared.together(
                  "text: body'."),
 )  # fmt: skip
 
-_limit_options = shared.together(
-    click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this."),
-    click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls."),
-    click.option("--concurrency", type=click.IntRange(1, 1024), metavar="N", help="Calls at the same time."),
-    click.option("--dry-run", is_flag=True, help="Only show what it would cost."),
-)  # fmt: skip
-
-
-OTHERS = {"nuggets": "rageval_spec.commands.generate.nuggets:generate_nuggets"}
+OTHERS = {
+    "nuggets": "rageval_spec.commands.generate.nuggets:generate_nuggets",
+    "qrels": "rageval_spec.commands.generate.qrels:generate_qrels",
+}
 """What else the command makes, by the word that comes first, and the command that makes it."""
 
 
-class GenerateCommand(OutputCommand):
+class GenerateCommand(console.OutputCommand):
     """Makes questions, or what the first argument names. A folder of that name is written `./nuggets`."""
 
     def make_context(
@@ -124,7 +108,7 @@ class GenerateCommand(OutputCommand):
     ) -> click.Context:
         if not args or args[0] not in OTHERS:
             return super().make_context(info_name, args, parent, **extra)
-        other = Later(args[0], OTHERS[args[0]], "").find()
+        other = console.Later(args[0], OTHERS[args[0]], "").find()
         return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
 
@@ -135,16 +119,14 @@ class GenerateCommand(OutputCommand):
               "go next to it.")  # fmt: skip
 @_model_options
 @_mix_options
-@_limit_options
+@cost_options
+@click.option("--concurrency", type=click.IntRange(1, 1024), metavar="N", help="Calls at the same time.")
 @click.option("--split", metavar="SHARES", help="Divide the questions into validation and test, such as 30:70. Each "
               "set gets a file next to FILE.")  # fmt: skip
 @click.option("--split-by", type=click.Choice(["document", "question"]), default="document", show_default=True,
               help="document: no document is in both sets; question: the same share of each document's questions is in "
               "each.")  # fmt: skip
-@shared.set_option
-@shared.store_options
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@shared.form_option
+@options.set_option
 def generate(
     corpus: Path,
     output: Path,
@@ -156,7 +138,7 @@ def generate(
     store: Path | None,
     no_store: bool,
     split: str | None,
-    split_by: SplitUnit,
+    split_by: question_sets.SplitUnit,
     **options: Any,
 ) -> int:
     """Make a test set from your own documents.
@@ -176,9 +158,10 @@ def generate(
     rageval-spec generate docs/ --model llama3.1:8b --base-url http://localhost:11434 --language de
     rageval-spec generate docs/ --model writer --judge strict --spec spec.yaml --multi-hop 25% --unanswerable 10%
     rageval-spec generate nuggets spec.yaml -o nuggets.jsonl
+    rageval-spec generate qrels spec.yaml --judge relevance -o qrels.txt
     """
     source = click.get_current_context().get_parameter_source("split_by")
-    if split is None and source == ParameterSource.COMMANDLINE:
+    if split is None and source == click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError("--split-by says what --split keeps together; add --split, such as --split 30:70")
     from rageval_spec.commands.generate.output import check_output, count_sorts, summarize, tell_unread, write_set
 
@@ -195,11 +178,10 @@ def generate(
             display.announce("make the questions")
             how: dict[str, Any] = {"split": split, "split_by": split_by, "size": options["chunk_words"]}
             offline = make_offline_set(documents, options["count"], seed=options["seed"], **how)
-        made = GeneratedTestSet(offline.rows, offline.rejected)
+        made = question_sets.GeneratedTestSet(offline.rows, offline.rejected)
         more: dict[str, Any] = {"shares": count_sorts(made.rows), "made_by": MADE_BY, "cost": 0.0}
         summary = summarize(made, documents, len(offline.corpus), options["count"], offline.remarks, **more)
         return summary.report(form, output, [*write_set(output, made.rows, offline.corpus, made.rejected)])
-    from rageval_spec.runner import STORE
 
     if options["model"] is None:
         raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")
@@ -207,26 +189,27 @@ def generate(
         raise UsageError(f"{corpus}: there is no such file or folder")
     check_output(output, force=force, dry_run=dry_run)
     if split is not None:
-        read_split(split)
+        question_sets.read_shares(split)
     spec = build_spec(corpus, **options)
-    kept_in = None if no_store else store or spec.folder / STORE
-    budget = spec.limits.budget()
-    with ProgressDisplay() as display, open_parts(spec, kept_in, display, budget) as parts:
+    with ProgressDisplay() as display, open_parts(spec, display, store, no_store=no_store) as parts:
         dataset: Generated = parts.datasets[DATASET]  # type: ignore[assignment]
-        planned = _plan(dataset, parts, display)
-        if dry_run:
-            console.write(planned.render_plan(form))
+        display.announce("read the documents")
+        documents, chunks = dataset.source.documents, dataset.source.chunks
+        tell_unread(documents, display)
+        counts = {"documents": len(documents.documents), "chunks": len(chunks)}
+        estimate = Estimate() if dataset.find() is not None else dataset.foresee_calls()
+        remark = "each question that fails a check is replaced, which costs about as much again"
+        if show_plan(display, parts, estimate, counts, form, dry_run=dry_run, remark=remark):
             return PASSED
-        for line in planned.list_lines():
-            display.tell(line)
         display.announce("make the questions")
         made = dataset.produce()
-        rows, unmet = (made.rows, ()) if split is None else divide_rows(made.rows, split, split_by)
+        rows, unmet = (made.rows, ()) if split is None else question_sets.divide_rows(made.rows, split, split_by)
         shares = made.count_shares(dataset.node.mix) if made.rows else []
+        budget = dataset.context.budget
         spent = None if budget.unpriced else budget.cost
-        chunks, wanted = dataset.source.chunks, dataset.node.count
+        wanted = dataset.node.count
         more = {"shares": shares, "shortages": made.shortages, "stopped": made.stopped, "cost": spent}
-        summary = summarize(made, dataset.source.documents, len(chunks), wanted, unmet, **more)
+        summary = summarize(made, documents, len(chunks), wanted, unmet, **more)
         chunk_rows, is_finished = dataset.source.list_rows(), made.stopped is None
         written = [*write_set(output, rows, chunk_rows, made.rejected, is_finished=is_finished)]
     code = summary.report(form, output, written)
@@ -241,73 +224,10 @@ def _check_offline() -> None:
         option.opts[0]
         for option in context.command.params
         if option.name not in _OFFLINE
-        and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+        and context.get_parameter_source(option.name or "") == click.core.ParameterSource.COMMANDLINE
     ]
     if given:
         raise click.UsageError(f"{' and '.join(given)} cannot be used with --no-model, which asks no model")
-
-
-@contextmanager
-def open_parts(spec: Any, kept_in: Path | None, display: ProgressDisplay, budget: Budget) -> Iterator[SpecPlugins]:
-    """The plugins, with models that are ready to be asked."""
-    from rageval_spec.pipeline.planning.spec_plugins import build_parts, explain_interrupt, prepare_models, stop_calls
-
-    display.describe_spending = budget.describe_progress
-    with closing(open_store(kept_in)) as store:
-        parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget, display.tell)
-        _check(parts)
-        explain = partial(explain_interrupt, parts, budget, keeps_replies=kept_in is not None)
-        with stop_calls(parts), signals.explained(explain):
-            prepare_models(parts, display)
-            yield parts
-
-
-def _check(parts: SpecPlugins) -> None:
-    """Let the dataset and its models check themselves."""
-    for plugin in (*parts.datasets.values(), *parts.asked_models.values(), *parts.judges.values()):
-        if (fault := plugin.check()) is not None:
-            raise UsageError(fault.replace("a limit on cost", "--max-cost").replace(
-                "write it in US dollars per million tokens: price: {input: 0.15, output: 0.60}",
-                "give it in US dollars per million tokens in and out: --price 0.15/0.60",
-            ).replace("(both 0 for", "(0/0 for"))  # fmt: skip
-
-
-@dataclass(frozen=True)
-class GenerationPlan:
-    """What making the questions would take."""
-
-    documents: int
-    chunks: int
-    expectation: ExpectedCalls
-    max_cost: float | None
-
-    def list_lines(self) -> list[str]:
-        lines = [f"{count_noun(self.documents, 'document')}, {count_noun(self.chunks, 'chunk')}"]
-        lines += self.expectation.render().splitlines()
-        if any(model.calls for model in self.expectation.models):
-            lines.append("each question that fails a check is replaced, which costs about as much again")
-        if self.max_cost is not None and arithmetic.exceeds(self.expectation.cost or 0, self.max_cost):
-            lines.append(f"this is more than {self.max_cost:g} USD: it will stop there, and another run continues")
-        return lines
-
-    def render_plan(self, form: str) -> str:
-        if form == "text":
-            return "\n".join(self.list_lines()) + "\n"
-        content = {"documents": self.documents, "chunks": self.chunks, "to_ask": self.expectation.to_json()}
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def _plan(dataset: Generated, parts: SpecPlugins, display: ProgressDisplay) -> GenerationPlan:
-    from rageval_spec.commands.generate.output import tell_unread
-    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
-
-    display.announce("read the documents")
-    documents = dataset.source.documents
-    tell_unread(documents, display)
-    estimate = Estimate() if dataset.find() is not None else dataset.foresee_calls()
-    expected = ExpectedCalls(tuple(add_up(parts, estimate)))
-    most = dataset.context.budget.max_cost
-    return GenerationPlan(len(documents.documents), len(dataset.source.chunks), expected, most)
 
 
 DATASET = "golden"
@@ -388,14 +308,9 @@ def _extend(spec: Spec, path: Path, limits: Mapping[str, Any], keys: Mapping[str
     for option in ("model", "checker", "embedding"):
         _declare("models", keys.get(option), models, f"--{option}", path)
     _declare("judges", keys.get("judge"), judges, "--judge", path)
-    return replace(
-        spec,
-        datasets={DATASET: GeneratedNode.model_validate(keys)},
-        systems={}, sources={}, metrics=(), gates=(), reports=(), slices=(), labels={},
-        models=models,
-        judges=judges if "judge" in keys else {},
-        limits=spec.limits.model_copy(update=limits),
-    )  # fmt: skip
+    asked = {keys["judge"]: judges[keys["judge"]]} if "judge" in keys else {}
+    whole = replace(spec, models=models, judges=judges)
+    return narrow(whole, {DATASET: GeneratedNode.model_validate(keys)}, (), asked, {**limits})
 
 
 def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: str, spec: Path | None) -> None:

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_spec.commands import console
-from rageval_spec.commands import options as shared
+from rageval_spec import signals
+from rageval_spec.commands import console, options
 from rageval_spec.data import arithmetic
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import BROKEN, PASSED, UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.plugin.block_names import names_in
-from rageval_spec.wording import list_names
+from rageval_spec.store.store import open_store
+from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
     from rageval_spec.data.findings import Estimate, Failed
     from rageval_spec.data.tables import Collection
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-    from rageval_spec.plugin.budget import Budget
     from rageval_spec.progress import ProgressDisplay
     from rageval_spec.spec.blocks.spec_node import Spec
 
-cost_options = shared.together(
+cost_options = options.together(
     click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this."),
     click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls."),
     click.option("--dry-run", is_flag=True, help="Only show what it would cost."),
-    shared.store_options,
+    options.store_options,
     click.option("--force", is_flag=True, help="Replace the file if it exists."),
-    shared.form_option,
+    options.form_option,
 )  # fmt: skip
 dataset_option = click.option(
     "--dataset", metavar="NAME", help="The dataset with the questions.  [default: the only one]"
@@ -57,9 +57,9 @@ def choose(spec: Spec, section: str, name: str | None, option: str) -> str:
 
 
 def narrow(
-    spec: Spec, dataset: str, systems: AnyCollection[str], judges: Mapping[str, Any], limits: Mapping[str, Any]
+    spec: Spec, datasets: Mapping[str, Any], systems: Sequence[str], judges: Mapping[str, Any], limits: dict[str, Any]
 ) -> Spec:
-    """The spec with one dataset, these systems and judges, and what they name. Limits that are None stay the spec's."""
+    """The spec with these blocks only, and those that they name. Limits that are None stay the spec's."""
     from rageval_spec.pipeline.planning.spec_selection import find_needed
 
     chosen = {name: spec.systems[name] for name in systems}
@@ -67,7 +67,7 @@ def narrow(
     every = {**spec.sources, **spec.systems}
     given = {key: value for key, value in limits.items() if value is not None}
     return replace(
-        spec, datasets={dataset: spec.datasets[dataset]}, systems=chosen, metrics=(), gates=(), reports=(), slices=(),
+        spec, datasets=datasets, systems=chosen, metrics=(), gates=(), reports=(), slices=(),
         sources={name: one for name, one in every.items() if name in needed["systems"] and name not in chosen},
         judges={**{name: one for name, one in spec.judges.items() if name in needed["judges"]}, **judges},
         labels={}, limits=spec.limits.model_copy(update=given),
@@ -110,20 +110,54 @@ def rank_documents(spec: Spec, parts: SpecPlugins, collection: Collection, depth
     return {name: one.select([*schema]) for name, one in ranked.items() if name in parts.systems}
 
 
+@contextmanager
+def open_parts(spec: Spec, display: ProgressDisplay, store: Path | None, *, no_store: bool) -> Iterator[SpecPlugins]:
+    """The plugins, with models that are ready to be asked. Replies are kept in `store`, by default that of the spec."""
+    from rageval_spec.pipeline.planning.preflight import check_wiring
+    from rageval_spec.pipeline.planning.spec_plugins import build_parts, explain_interrupt, prepare_models, stop_calls
+    from rageval_spec.runner import STORE
+
+    budget = spec.limits.budget()
+    display.describe_spending = budget.describe_progress
+    with closing(open_store(None if no_store else store or spec.folder / STORE)) as opened:
+        parts = build_parts(spec, display.counting, opened.answers, opened.fingerprint, budget, display.tell)
+        _check(parts)
+        if parts.systems:
+            check_wiring(spec, parts, asks_questions=False)
+        keeps = not no_store
+        with stop_calls(parts), signals.explained(lambda: explain_interrupt(parts, budget, keeps_replies=keeps)):
+            prepare_models(parts, display)
+            yield parts
+
+
+def _check(parts: SpecPlugins) -> None:
+    """Let the dataset and its models check themselves."""
+    for plugin in (*parts.datasets.values(), *parts.asked_models.values(), *parts.judges.values()):
+        if (fault := plugin.check()) is not None:
+            raise UsageError(fault.replace("a limit on cost", "--max-cost").replace(
+                "write it in US dollars per million tokens: price: {input: 0.15, output: 0.60}",
+                "give it in US dollars per million tokens in and out: --price 0.15/0.60",
+            ).replace("(both 0 for", "(0/0 for"))  # fmt: skip
+
+
 def show_plan(
-    display: ProgressDisplay, parts: SpecPlugins, estimate: Estimate, counts: Mapping[str, int], told: str, form: str,
-    *, dry_run: bool, budget: Budget,
+    display: ProgressDisplay, parts: SpecPlugins, estimate: Estimate, counts: Mapping[str, int], form: str,
+    *, dry_run: bool, remark: str = "",
 ) -> bool:  # fmt: skip
-    """Show what is to be asked and what it costs; `counts` go into JSON. True if nothing is to be asked now."""
+    """Show what is to be asked and what it costs; `remark` follows if anything is. True if it was only to be shown."""
     from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
 
     expected = ExpectedCalls(tuple(add_up(parts, estimate)))
     if dry_run and form == "json":
-        console.write(json.dumps({**counts, "to_ask": expected.to_json()}, indent=2) + "\n")
+        console.write(json.dumps({**counts, "to_ask": expected.to_json()}, indent=2, ensure_ascii=False) + "\n")
         return True
-    lines = [told, *expected.render().splitlines()]
-    if budget.max_cost is not None and arithmetic.exceeds(expected.cost or 0, budget.max_cost):
-        lines.append(f"this is more than {budget.max_cost:g} USD: it will stop there, and another run continues")
+    lines = [", ".join(count_noun(count, noun.removesuffix("s")) for noun, count in counts.items())]
+    lines += expected.render().splitlines()
+    if remark and any(model.calls for model in expected.models):
+        lines.append(remark)
+    most = next(iter(parts.datasets.values())).context.budget.max_cost
+    if most is not None and arithmetic.exceeds(expected.cost or 0, most):
+        lines.append(f"this is more than {most:g} USD: it will stop there, and another run continues")
     if dry_run:
         console.write("".join(f"{line}\n" for line in lines))
     else:
@@ -132,15 +166,14 @@ def show_plan(
     return dry_run
 
 
-def conclude(output: Path, content: bytes, failed: Iterable[Failed], told: str, budget: Budget) -> int:
+def conclude(output: Path, content: bytes, failed: Sequence[Failed], told: str, parts: SpecPlugins) -> int:
     """Write the file, unless a limit stopped the calls or there is no content. Returns the exit code."""
     from rageval_spec.runner import write_report
 
-    missing = [*failed]
-    if unfinished := next((one.reason for one in missing if one.is_unfinished), None):
+    if unfinished := next((one.reason for one in failed if one.is_unfinished), None):
         console.tell(f"{console.PROGRAM}: {told}: {unfinished}; run the same command again to continue")
     elif content:
         console.tell(f"wrote {write_report(output, content)}")
-    if budget.calls:
+    if (budget := next(iter(parts.datasets.values())).context.budget).calls:
         console.tell(budget.describe())
-    return BROKEN if missing or not content else PASSED
+    return BROKEN if failed or not content else PASSED

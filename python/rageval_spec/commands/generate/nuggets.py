@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rageval_spec.commands import console
-from rageval_spec.commands import options as shared
+from rageval_spec.commands import console, options
 from rageval_spec.commands.generate import narrowed_spec
 from rageval_spec.data.evidence.nuggets import NuggetBank
 from rageval_spec.data.findings import Failed
@@ -21,16 +20,14 @@ from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun, list_some
 
 if TYPE_CHECKING:
-    from rageval_spec.generation.nugget_making import Topic
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-    from rageval_spec.reading.nugget_banks import BankForm
     from rageval_spec.spec.blocks.spec_node import Spec
 
 _JUDGE = "nuggets"
 
 
 @click.command("nuggets", cls=console.OutputCommand)
-@shared.spec_argument
+@options.spec_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("nuggets.jsonl"),
               show_default=True, metavar="FILE", help="The file for the nuggets.")  # fmt: skip
 @click.option("--model", metavar="NAME", help="The chat model: a block under models:.  [default: the only one]")
@@ -44,7 +41,7 @@ _JUDGE = "nuggets"
               show_default=True, help="The form of the file.")  # fmt: skip
 @narrowed_spec.cost_options
 def generate_nuggets(
-    spec: Path, output: Path, form: str, bank_form: BankForm, *, overrides: tuple[str, ...], model: str | None,
+    spec: Path, output: Path, form: str, bank_form: Any, *, overrides: tuple[str, ...], model: str | None,
     dataset: str | None, relevance: int, system: str | None, depth: int, dry_run: bool, store: Path | None,
     no_store: bool, force: bool, **limits: Any,
 ) -> int:  # fmt: skip
@@ -59,13 +56,11 @@ def generate_nuggets(
     rageval-spec generate nuggets spec.yaml -o nuggets.jsonl --relevance 2 --max-cost 5
     rageval-spec generate nuggets spec.yaml --system bm25 --depth 20
     """
-    from rageval_spec.commands.generate.command import open_parts
     from rageval_spec.commands.generate.output import check_output
     from rageval_spec.generation import nugget_making
     from rageval_spec.generation.model_requests import Steps
     from rageval_spec.judges.assignment import AssignmentNode
     from rageval_spec.reading.nugget_banks import write_banks
-    from rageval_spec.runner import STORE
     from rageval_spec.spec import load
 
     check_output(output, force=force, dry_run=dry_run)
@@ -74,18 +69,15 @@ def generate_nuggets(
     name = narrowed_spec.choose(whole, "models", model, "--model")
     systems = [] if system is None else [narrowed_spec.choose(whole, "systems", system, "--system")]
     judge = AssignmentNode(use="assignment", model=name)
-    narrowed = narrowed_spec.narrow(whole, named, systems, {_JUDGE: judge}, limits)
-    kept_in = None if no_store else store or narrowed.folder / STORE
-    budget = narrowed.limits.budget()
-    with ProgressDisplay() as display, open_parts(narrowed, kept_in, display, budget) as parts:
+    narrowed = narrowed_spec.narrow(whole, {named: whole.datasets[named]}, systems, {_JUDGE: judge}, limits)
+    with ProgressDisplay() as display, narrowed_spec.open_parts(narrowed, display, store, no_store=no_store) as parts:
         writer: Any = parts.models[name]
         display.announce("read the passages")
         found = _find_topics(narrowed, parts, relevance, depth)
         context = replace(writer.context, progress=display.counting("nuggets", "steps"))
         estimate = nugget_making.foresee_banks(writer, found.topics, context)
         counts = {"questions": len(found.topics), "passages": sum(len(topic.passages) for topic in found.topics)}
-        told = ", ".join(count_noun(count, noun.removesuffix("s")) for noun, count in counts.items())
-        if narrowed_spec.show_plan(display, parts, estimate, counts, told, form, dry_run=dry_run, budget=budget):
+        if narrowed_spec.show_plan(display, parts, estimate, counts, form, dry_run=dry_run):
             return PASSED
         display.announce("make the nuggets")
         made = nugget_making.make_banks(writer, found.topics, context, Steps(context.progress))
@@ -93,7 +85,7 @@ def generate_nuggets(
     failed = {topic.query_id: one for topic, one in zip(found.topics, made, strict=True) if isinstance(one, Failed)}
     console.write(_summarize(banks, failed, found.without, form))
     told = f"{len(banks)} of {count_noun(len(made), 'question')} have nuggets"
-    return narrowed_spec.conclude(output, write_banks(banks, bank_form), failed.values(), told, budget)
+    return narrowed_spec.conclude(output, write_banks(banks, bank_form), [*failed.values()], told, parts)
 
 
 def _summarize(banks: Sequence[NuggetBank], failed: Mapping[str, Failed], without: Sequence[str], form: str) -> str:
@@ -114,7 +106,7 @@ def _summarize(banks: Sequence[NuggetBank], failed: Mapping[str, Failed], withou
 class _Found(NamedTuple):
     """The questions with their passages, and the ids of those without any."""
 
-    topics: Sequence[Topic]
+    topics: Sequence[Any]
     without: Sequence[str]
 
 

@@ -69,6 +69,14 @@ def count_from(citations: Sequence[Citation], contexts: int | None, first: int) 
     return tuple(counted)
 
 
+def find_first(citations: Sequence[Citation]) -> int | None:
+    """The number that an answer gives its first context: 0 if it cites that, 1 if a number was read so; else None."""
+    numbers = {(int(one.document), one.context) for one in citations if one.marker and one.document.isdecimal()}
+    if (0, 0) in numbers:
+        return 0
+    return 1 if any(place is not None and number == place + 1 for number, place in numbers) else None
+
+
 class Statement(NamedTuple):
     """Characters `start` to `end` of an answer, as `text` without markers, and their citations in order."""
 

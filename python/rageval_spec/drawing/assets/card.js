@@ -32,12 +32,24 @@ function drawHistory({ history }) {
     history.map((one) => foldLong(el("p", { class: "prose", dir: "auto" }, one), one, "turn")));
 }
 
-/** What an agent did for an answer. */
-function drawAgent(sample) {
+/** What an agent did for an answer, and which calls a metric expected. */
+function drawAgent(card, system, sample) {
   const steps = JSON.parse(sample?.steps ?? "[]");
-  return steps.length > 0 && el("div", { class: "answer agent" }, el("h4", {}, `Steps (${steps.length})`),
-    steps.map(([kind, call, said]) => el("details", {}, el("summary", {}, el("span", { class: "chip" }, kind), ` ${call}`),
-      el("p", { class: "prose", dir: "auto" }, said))));
+  const calls = listCalls(card, system);
+  const sign = (call) => call && el("span", { class: `chip ${call.state === "matched" ? "good" : "bad"}` },
+    call.state === "matched" ? "✓ expected" : call.state);
+  const missing = calls.filter((call) => call.state === "missing");
+  return steps.length + missing.length > 0 && el("div", { class: "answer agent" },
+    el("h4", {}, `Steps (${steps.length})`),
+    steps.map(([kind, call, said], at) => el("details", {}, el("summary", {}, el("span", { class: "chip" }, kind), " ",
+      sign(calls.find((one) => one.step === at + 1)), ` ${call}`), el("p", { class: "prose", dir: "auto" }, said))),
+    missing.map((call) => el("p", {}, sign(call), ` ${call.name}${call.arguments === null ? "" : `(${call.arguments})`}`)));
+}
+
+/** The calls that the first such metric compared. */
+function listCalls(card, system) {
+  const told = report.questions.cells.map((cell, at) => cell.system === system && readDetails(card.told[at])?.calls);
+  return told.find((calls) => Array.isArray(calls) && calls.every((call) => call?.state && call.name)) ?? [];
 }
 
 /** The question's other columns, as they are in its file. */
@@ -67,7 +79,7 @@ async function drawSide(card, system, state) {
   const missing = await drawMissing(sample, documents);
   const left = el("div", { class: "left" }, el("div", { class: "answers" },
     drawAnswer(card, system, sample, documents, shown, state), drawEarlier(sample)),
-    drawAgent(sample), values, drawTold(card, system));
+    drawAgent(card, system, sample), values, drawTold(card, system));
   const right = el("div", { class: "right" }, shown.node, missing);
   return fill(side, [el("div", { class: "body" }, left, right)]);
 }

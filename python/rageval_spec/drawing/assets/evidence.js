@@ -94,7 +94,7 @@ function clearEvidence(item) {
 function drawTold(card, system) {
   const folds = report.questions.cells.map((cell, at) => {
     const details = cell.system === system ? readDetails(card.told[at]) : null;
-    return details && drawFold(report.results.metrics[cell.metric], details);
+    return details && !details.calls && drawFold(report.results.metrics[cell.metric], details);
   }).filter(Boolean);
   return folds.length > 0 && el("div", { class: "told" }, el("h4", {}, "What the judges said"), folds);
 }

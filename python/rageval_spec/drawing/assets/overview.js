@@ -10,6 +10,7 @@ function drawOverview() {
     report.weighted && drawNumbers("weighted", report.weighted.title, report.weighted, 1),
     drawCorrected(),
     report.ranks && drawNumbers("ranks", report.ranks.title, report.ranks, 2),
+    report.stability && drawNumbers("stability", report.stability.title, report.stability, 1),
     drawFirst(),
     section("spread", ["How values are spread"], `Each bar counts questions; the line is the mean of these values${
       report.questions.cells.some(findPercentiles) ? ", or the percentile of a metric that is one" : ""}.`, el("div", { class: "spreads" },

@@ -24,6 +24,7 @@ from rageval_spec.drawing.sections import (
     list_frequent_causes,
     show_corrections,
     show_ranks,
+    show_stability,
     show_weighted,
 )
 from rageval_spec.drawing.verdict import describe_headline, share_notes
@@ -132,6 +133,7 @@ def dump_head(
         "weighted": show_weighted(evaluation, digits),
         "corrected": show_corrections(evaluation, digits),
         "ranks": (replace(section, remarks=(told,)) for section in show_ranks(evaluation)),
+        "stability": show_stability(evaluation, digits),
     }
     for name, sections in shown.items():
         for one in sections:

@@ -112,7 +112,7 @@ class ChatJudge(Judge[CN]):
     def find_excess(self, criterion: Criterion, sample: Sample) -> Failed | None:
         """The failure of a sample whose contexts are too long to send; None if they are not."""
         most = self.node.max_context_characters
-        parts = {criterion.text, criterion.against, *criterion.shown} & {"contexts", "reference_contexts"}
+        parts = {criterion.text, criterion.against, *criterion.shown} & {"contexts", "reference_contexts", "steps"}
         characters = sum(len(text) for part in parts for text in read_part(sample, part))
         if most is None or characters <= most:
             return None
@@ -218,7 +218,7 @@ class PiecewiseJudge(ChatJudge[PN]):
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         asked = [sample for sample in samples if self._settle(criterion, sample) is None]
         matters = (matter for sample in asked for matter in self._list_matters(criterion, sample))
-        return self.estimate_questions([self.put(matter) for matter in matters], prompts.OUTPUT_TOKENS)
+        return self.estimate_questions((self.put(matter) for matter in matters), prompts.OUTPUT_TOKENS)
 
     def _settle(self, criterion: Criterion, sample: Sample) -> Finding | Failed | None:
         return self.find_excess(criterion, sample) or prompts.settle(criterion, sample)

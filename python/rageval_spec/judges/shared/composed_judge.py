@@ -51,20 +51,20 @@ class ComposedJudge(Judge[N]):
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        scales = {leaf.scale for leaf in _list_leaves(self)}
+        scales = {leaf.scale for leaf in list_leaves(self)}
         return scales.pop() if len(scales) == 1 else None
 
     @property
     def values(self) -> Mapping[str, tuple[float, ...]]:
-        return next((leaf.values for leaf in _list_leaves(self) if leaf.values), {})
+        return next((leaf.values for leaf in list_leaves(self) if leaf.values), {})
 
     @property
     def reads_criteria(self) -> bool:
-        return any(leaf.reads_criteria for leaf in _list_leaves(self))
+        return any(leaf.reads_criteria for leaf in list_leaves(self))
 
     @property
     def shows_references(self) -> bool:
-        return any(leaf.shows_references for leaf in _list_leaves(self))
+        return any(leaf.shows_references for leaf in list_leaves(self))
 
     @cached_property
     def calibrations(self) -> Mapping[str, JudgeCalibration]:
@@ -117,7 +117,7 @@ class ComposedJudge(Judge[N]):
         return written
 
 
-def _list_leaves(judge: Judge[Any]) -> Iterator[Judge[Any]]:
+def list_leaves(judge: Judge[Any]) -> Iterator[Judge[Any]]:
     """The judges at the bottom that exist; a spec that is being checked can have cycles and undeclared names."""
     waiting, seen = [judge], set[str]()
     while waiting:

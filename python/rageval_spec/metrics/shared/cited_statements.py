@@ -5,11 +5,11 @@ and the contexts to judge it by, gets all findings so far, and returns the measu
 passage by itself only where an earlier finding makes it worth its price.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rageval_spec.data.evidence.citations import Citation, Statement, list_statements
-from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.outcomes import AnyNote
 from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import replace
@@ -33,6 +33,7 @@ class Pair(NamedTuple):
     contexts: tuple[int, ...]
 
 
+Statements: TypeAlias = Sequence[Statement]
 Found: TypeAlias = Mapping[Pair, Finding]
 Question: TypeAlias = Generator[list[Pair], Found, Measurement]
 J = TypeVar("J", bound=judged_metrics.JudgeMetricNode)
@@ -59,7 +60,11 @@ class CitedMetric(judged_metrics.JudgedMetric[J]):
     )
 
     def question(self, statements: Sequence[Statement]) -> Question:
-        """What to ask about the statements of one answer, of which there is at least one."""
+        """What to ask about the statements of one answer, of which there is at least one; by default all pairs."""
+        return self.measure_pairs(statements, (yield [*self.list_pairs(statements)]))
+
+    def measure_pairs(self, statements: Sequence[Statement], found: Found) -> Measurement:
+        """The measurement of an answer, if all pairs are asked about at once."""
         raise NotImplementedError
 
     def list_pairs(self, statements: Sequence[Statement]) -> Iterator[Pair]:
@@ -74,45 +79,53 @@ class CitedMetric(judged_metrics.JudgedMetric[J]):
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Put the questions of all samples, round by round."""
         stated = [_list_statements(sample) for sample in samples]
-        open_questions = {number: self.question(statements) for number, statements in enumerate(stated)}
-        known: dict[int, dict[Pair, Finding]] = {}
+        questions = {number: self.question(statements) for number, statements in enumerate(stated)}
+        known: dict[int, dict[Pair, Any]] = {}
         done: dict[int, Measurement] = {}
-        notes: list[Any] = []
-        while open_questions:
+        notes: list[AnyNote] = []
+        while questions:
             wanted: dict[int, list[Pair]] = {}
-            for number, question in [*open_questions.items()]:
+            for number, question in questions.items():
                 try:
-                    pairs = question.send(known[number]) if number in known else next(question)
+                    pairs = dict.fromkeys(question.send(known.get(number)))  # type: ignore[arg-type]  # None begins it
                     told = known.setdefault(number, {})
-                    wanted[number] = [pair for pair in dict.fromkeys(pairs) if pair not in told]
+                    wanted[number] = [pair for pair in pairs if pair not in told]
                 except StopIteration as end:
                     done[number] = end.value
-                    del open_questions[number]
-            flat = [(number, pair) for number, pairs in wanted.items() for pair in pairs]
-            asked = [_ask_about(samples[number], stated[number], pair) for number, pair in flat]
-            findings = self._assess(asked, notes) if asked else []
-            by_pair = dict(zip(flat, findings, strict=True))
-            for number, pairs in wanted.items():
-                found = {pair: by_pair[number, pair] for pair in pairs}
-                if (failure := _find_failure(found)) is not None:
-                    done[number] = failure
-                    del open_questions[number]
-                known[number].update((pair, one) for pair, one in found.items() if isinstance(one, Finding))
+            findings, given = _assess_pairs(self.judge, samples, stated, wanted)
+            notes += [note for note in given if note not in notes]
+            for (number, pair), finding in findings.items():
+                known[number][pair] = finding
+            failures = ((number, _find_failure(known[number])) for number in wanted)
+            done |= {number: failure for number, failure in failures if failure is not None}
+            questions = {number: question for number, question in questions.items() if number not in done}
         return Measured([done[number] for number in range(len(samples))], tuple(notes))
 
-    def _assess(self, samples: Sequence[Sample], notes: list[Any]) -> Sequence[Finding | Failed]:
-        assessment = self.judge.assess(STATEMENT_IN_CITED, samples)
-        notes += [note for note in assessment.notes if note not in notes]
-        return assessment.findings
-
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        asked = [
-            _ask_about(sample, statements, pair)
-            for sample in samples
-            for statements in [_list_statements(sample)]
-            for pair in dict.fromkeys(self.list_pairs(statements))
-        ]
-        return super().estimate_asking(asked) if asked else Estimate()
+        return estimate_pairs(self.judge, samples, self.list_pairs)
+
+
+def estimate_pairs(
+    judge: Judge[Any], samples: Sequence[Sample], list_pairs: Callable[[Sequence[Statement]], Iterable[Pair]]
+) -> Estimate:
+    """The calls for the pairs that are listed of each sample's statements."""
+    stated = [_list_statements(sample) for sample in samples]
+    asked = [
+        _ask_about(sample, statements, pair)
+        for sample, statements in zip(samples, stated, strict=True)
+        for pair in dict.fromkeys(list_pairs(statements))
+    ]
+    return judge.estimate(STATEMENT_IN_CITED, asked) if asked else Estimate()
+
+
+def _assess_pairs(
+    judge: Judge[Any], samples: Sequence[Sample], stated: Sequence[Statements], wanted: Mapping[int, Sequence[Pair]]
+) -> tuple[dict[tuple[int, Pair], Finding | Failed], Sequence[AnyNote]]:
+    """What the judge finds for the wanted pairs of each sample, by the sample's number."""
+    flat = [(number, pair) for number, pairs in wanted.items() for pair in pairs]
+    asked = [_ask_about(samples[number], stated[number], pair) for number, pair in flat]
+    assessment = judge.assess(STATEMENT_IN_CITED, asked) if asked else Assessment(())
+    return dict(zip(flat, assessment.findings, strict=True)), assessment.notes
 
 
 def _list_statements(sample: Sample) -> list[Statement]:
@@ -127,41 +140,33 @@ def _ask_about(sample: Sample, statements: Sequence[Statement], pair: Pair) -> S
     return replace(sample, answer=text, contexts=(passage,), context_ids=ids, scores=None, citations=None)
 
 
-def list_cited(sample: Sample) -> list[Sample]:
-    """The samples to ask about: each statement beside each passage that it cites."""
-    return [one for pairs in _pair_statements(sample) for one in pairs[1]]
+def list_cited(statements: Sequence[Statement]) -> Iterator[Pair]:
+    """Each statement beside each context that it cites; those that cite something unknown are left out."""
+    for number, one in enumerate(statements):
+        yield from (Pair(number, (place,)) for place in dict.fromkeys(list_places(one.citations) or ()))
 
 
-def join_statements(sample: Sample, kept: Sequence[Statement] | None = None) -> str:
+def join_statements(sample: Sample, kept: Iterable[Statement] | None = None) -> str:
     """The text of an answer's statements, without markers; of all of them by default."""
     return "\n".join(one.text for one in (_list_statements(sample) if kept is None else kept))
 
 
-def _pair_statements(sample: Sample) -> list[tuple[Statement, list[Sample]]]:
-    """Each statement with the samples to ask about; none if it cites nothing, or something that is not there."""
-    stated, found = _list_statements(sample), []
-    for number, one in enumerate(stated):
-        places = dict.fromkeys(list_places(one.citations) or ())
-        found.append((one, [_ask_about(sample, stated, Pair(number, (place,))) for place in places]))
-    return found
-
-
-def keep_supported(judge: Judge[Any], samples: Sequence[Sample]) -> tuple[list[Sample | Failed], tuple[AnyNote, ...]]:
+def keep_supported(judge: Judge[Any], samples: Sequence[Sample]) -> tuple[list[Sample | Failed], Sequence[AnyNote]]:
     """The samples with only those statements in their answers that every passage they cite supports in full.
 
     A sample fails if the judge fails, or leaves one of its statements undecided.
     """
-    paired = [_pair_statements(sample) for sample in samples]
-    asked = [one for pairs in paired for _, each in pairs for one in each]
-    assessment = judge.assess(STATEMENT_IN_CITED, asked) if asked else Assessment(())
-    told = iter(assessment.findings)
+    stated = [_list_statements(sample) for sample in samples]
+    wanted = {number: [*list_cited(statements)] for number, statements in enumerate(stated)}
+    told, notes = _assess_pairs(judge, samples, stated, wanted)
     kept: list[Sample | Failed] = []
-    for sample, pairs in zip(samples, paired, strict=True):
-        found = [(one, [next(told) for _ in each]) for one, each in pairs if each]
-        failure = next((failed for _, each in found if (failed := _fail(each)) is not None), None)
-        supported = [one for one, each in found if all(isinstance(x, Finding) and weigh(x) == FULL for x in each)]
-        kept.append(failure or replace(sample, answer=join_statements(sample, supported), citations=None))
-    return kept, tuple(assessment.notes)
+    for number, sample in enumerate(samples):
+        found = {pair: told[number, pair] for pair in wanted[number]}
+        weak = {pair.statement for pair, one in found.items() if not isinstance(one, Finding) or weigh(one) < FULL}
+        supported = dict.fromkeys(pair.statement for pair in found if pair.statement not in weak)
+        answer = join_statements(sample, (stated[number][place] for place in supported))
+        kept.append(_fail([*found.values()]) or replace(sample, answer=answer, citations=None))
+    return kept, notes
 
 
 def _fail(findings: Sequence[Finding | Failed]) -> Failed | None:
@@ -196,6 +201,13 @@ def list_places(citations: Sequence[Citation]) -> tuple[int, ...] | None:
     return None if None in places else tuple(place for place in places if place is not None)
 
 
+def describe_citation(statement: Statement, citation: Citation, found: Found, number: int) -> dict[str, Any]:
+    """What was found about the context that a citation of the statement with this number names, if it names one."""
+    finding = None if citation.context is None else found.get(Pair(number, (citation.context,)))
+    reason = NAMES_NOTHING if finding is None else None
+    return describe_claim(statement, citation, finding, 0.0 if finding is None else weigh(finding), reason)
+
+
 def describe_claim(
     statement: Statement, citation: Citation | None, finding: Finding | None, weight: float, reason: str | None = None
 ) -> dict[str, Any]:
@@ -205,16 +217,12 @@ def describe_claim(
     shown = next(iter(weak or claims), None)
     places = {one.context for one in statement.citations}
     is_denied = any(one.verdict == "contradicted" for one in weak)
-    told = {
-        "text": statement.text,
-        "verdict": "supported" if weight == FULL else "contradicted" if is_denied else "not_enough_info",
-        "score": weight,
-        "start": statement.start,
-        "end": statement.end,
-        "source": (citation or next(iter(statement.citations))).context if citation or len(places) == 1 else None,
-        "evidence": None if shown is None else shown.evidence,
-        "reason": reason or (shown.reason if shown is not None else finding.reason if finding is not None else None),
-        "citation": None if citation is None else citation.document,
-        "marker": None if citation is None or citation.marker is None else list(citation.marker),
-    }
-    return {key: value for key, value in told.items() if value is not None}
+    verdict: Verdict = "supported" if weight == FULL else "contradicted" if is_denied else "not_enough_info"
+    source = citation.context if citation else places.pop() if len(places) == 1 else None
+    said = shown or finding
+    reason, evidence = reason or (None if said is None else said.reason), None if shown is None else shown.evidence
+    one = Claim(statement.text, weight, verdict, statement.start, statement.end, source, evidence, reason)
+    (told,) = judged_metrics.describe_claims([one])
+    if citation is not None:
+        told |= {"citation": citation.document} | ({"marker": [*citation.marker]} if citation.marker else {})
+    return told

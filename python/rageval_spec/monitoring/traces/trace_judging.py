@@ -249,4 +249,5 @@ def make_sample(claimed: ClaimedTrace) -> Sample:
         truncated=row.truncated,
         answer_columns=json.loads(row.answer_columns or "null"),
         citations=load_citations(row.citations),
+        steps=trace.steps or None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import fsum
 
 from rageval_spec.data.datasets import Design, DesignSummary, EvaluatedQueries, Stratum
@@ -113,8 +113,8 @@ class _Finder:
         named = {*clusters.values()}
         summary = DesignSummary(
             questions=len(self.rows),
-            cluster=self.node.cluster,
-            clusters=None if self.node.cluster is None else len(named) + without,
+            cluster=self.node.cluster or ("repeat" if self.evaluated.collection.repeat > 1 else None),
+            clusters=len(named) + without if named else None,
             without_cluster=without,
             weights=self.node.weights,
             weight=self.node.weight,
@@ -125,23 +125,26 @@ class _Finder:
 
     def _find_clusters(self) -> tuple[dict[str, int], int]:
         """The cluster of each question with a value in the column, and the number of those without."""
-        column = self.node.cluster
-        if column is None:
+        column, repeat = self.node.cluster, self.evaluated.collection.repeat
+        if column is None and repeat == 1:
             return {}, 0
-        values = {query_id: slice_membership.list_values(row.get(column)) for query_id, row in self.rows.items()}
-        names = {query_id: [*map(slice_membership.label, of)] for query_id, of in values.items() if of}
+        values = {name: slice_membership.list_values(row.get(column or "")) for name, row in self.rows.items()}
+        names: dict[str, list[Hashable]] = {q: [*map(slice_membership.label, of)] for q, of in values.items() if of}
+        without = len(self.rows) - len(names)
+        for query_id in self.rows if repeat > 1 else ():
+            names.setdefault(query_id, []).append((query_id.rpartition("#")[0],))
         numbers = {query_id: number for number, unit in enumerate(connect(names)) for query_id in unit}
         clusters = {query_id: numbers[query_id] for query_id in names}
-        without = len(self.rows) - len(clusters)
-        if not clusters:
+        if column is not None and without == len(self.rows):
             message = f"no question of '{self.dataset}' has a value in '{column}'"
             self._fault(CLUSTER, message, self._hint(CLUSTER, column))
-        elif without:
+        elif column is not None and without:
             each = "it counts as a cluster of its own" if without == 1 else "each counts as its own"
             questions = f"{without} of {count_noun(len(self.rows), 'question')} {agree(without, 'has')}"
             self._note("no_cluster", f"{questions} no value in '{column}'; {each}", without)
+        without = len(self.rows) - len(clusters)
         if len({*clusters.values()}) + without == 1 < len(self.rows):
-            message = f"all questions belong to one cluster ('{column}')"
+            message = f"all questions belong to one cluster ('{column or 'repeat'}')"
             message += ", so no number has an interval or a p-value below 1"
             self._note("one_cluster", message, len(self.rows), is_warning=True)
         return clusters, without

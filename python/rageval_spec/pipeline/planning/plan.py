@@ -196,6 +196,7 @@ class _Planner:
     def _list_dataset_steps(self, dataset: str) -> Iterator[PlanStep]:
         spec, parts, plugin = self.spec, self.parts, self.parts.datasets[dataset]
         content = {**number_names(_content("datasets", plugin), plugin.node), "limit": self.limit}
+        content |= {"repeat": spec.repeat} if spec.repeat > 1 else {}
         asked = [step for section, steps in self.made.items() for name, step in steps.items()
                  if name in names_in(plugin.node, section)]  # fmt: skip
         opening = self._make("open", f"open {dataset}", content, plugin.inputs(), asked, dataset=dataset)

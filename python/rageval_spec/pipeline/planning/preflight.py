@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.data.chat import Kinship, compare_models
 from rageval_spec.data.outcomes import FEWEST_LABELS
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
@@ -32,7 +33,6 @@ from rageval_spec.statistics.mean_intervals import RANGE_ADVICE, lacks_range
 from rageval_spec.wording import count_noun, list_choices, list_names, list_some
 
 if TYPE_CHECKING:
-    from rageval_spec.data.chat import Kinship
     from rageval_spec.data.labels import Label, LabelScale
     from rageval_spec.data.samples import Part
     from rageval_spec.plugin.plugin import FileReading
@@ -98,7 +98,7 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             yield from (_diagnose(spec, (section, name), found) for found in plugin.check_columns(list_columns))
     for find in (
         _find_unused_calibrations, _find_label_faults, _find_self_judging, _find_shared_models, _find_undecidable,
-        _find_unanswered, _find_asked_sources, _find_unknown_columns,
+        _find_unanswered, _find_asked_sources, _find_unknown_columns, _find_unrepeated,
     ):  # fmt: skip
         yield from find(spec, parts)
     mixes, faults = _read_mixes(spec)
@@ -209,6 +209,15 @@ def _find_unanswered(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
             yield spec.diagnose(("metrics", index), message, "incompatible-parts", hint)
+
+
+def _find_unrepeated(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each system that cannot be asked the same question several times."""
+    for name, system in parts.systems.items() if spec.repeat > 1 else ():
+        has_repeats = system.can_be_asked or system.node.use == "file"  # whose rows of one question are its repeats
+        if not has_repeats or not all(map(system.answers_on, parts.datasets)):
+            message = f"'repeat' asks each question {spec.repeat} times, but '{name}' gives the same result each time"
+            yield spec.diagnose(("systems", name), message, "incompatible-parts", "remove the system, or 'repeat'")
 
 
 _OF_QUESTIONS: Mapping[Part, str] = {
@@ -549,8 +558,6 @@ def find_self_judging(parts: SpecPlugins) -> Iterator[SelfJudging]:
     generators = [(name, one.generator) for name, one in parts.systems.items() if one.generator is not None]
     if not generators:
         return
-    from rageval_spec.data.chat import compare_models
-
     asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
     judges: dict[str, list[str]] = {}
     for name, judge in parts.judges.items():
@@ -562,6 +569,21 @@ def find_self_judging(parts: SpecPlugins) -> Iterator[SelfJudging]:
         for model, names in judges.items():
             if kinship := compare_models(own, model):
                 yield SelfJudging(system, own, tuple(names), model, kinship)
+
+
+def find_relatives(parts: SpecPlugins, judge: Judge[Any]) -> Iterator[str]:
+    """A warning for each system that ranks or writes by the judge's model, or by one of its family.
+
+    Judges favour rankers that are built on their own model (Clarke and Dietz, LLM-based relevance assessment still
+    can't replace human relevance assessment, 2024, arXiv:2412.17156).
+    """
+    asked = [one for name in sorted(list_asked([judge])) for one in names_in(parts.judges[name].node, "models")]
+    for name, system in parts.systems.items():
+        used = (*_list_ranking_models(parts, system), *filter(None, [system.generator]))
+        pairs = ((_name_model(parts, one), _name_model(parts, other)) for one in used for other in asked)
+        if found := next((pair for pair in pairs if compare_models(*pair)), None):
+            told = f"the judge '{judge.context.name}' asks {found[1]}, and '{name}' works with {found[0]}, of the same "
+            yield f"{told}family: judges favour what such systems rank first; compare the judge with people's labels"
 
 
 def _name_model(parts: SpecPlugins, name: str) -> str:

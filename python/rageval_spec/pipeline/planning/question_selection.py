@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import abc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.tables import Collection, only_queries
@@ -148,6 +149,31 @@ def restrict(collection: Collection, query_ids: Iterable[str]) -> Collection:
         load_qrels=collection.load_qrels and (lambda: judged),
         load_queries=load_queries and (lambda: only_queries(load_queries(), wanted)),
     )
+
+
+def repeat_questions(collection: Collection, repeat: int) -> Collection:
+    """A copy in which each question is there several times: `q1` becomes `q1#1`, `q1#2` and so on, one after the other.
+
+    Raises DataError: its judgements follow from passages.
+    """
+    if repeat == 1:
+        return collection
+    if collection.passages is not None:
+        raise DataError(f"dataset '{collection.name}' names passages as relevant, which 'repeat' cannot count")
+
+    def load(part: Callable[[], pl.DataFrame | None]) -> pl.DataFrame | None:
+        if (table := part()) is None:
+            return None
+        numbers = pl.DataFrame({"number": range(1, repeat + 1)})
+        each = table.group_by("query_id", maintain_order=True).agg(pl.all()).join(numbers, how="cross")
+        named = each.with_columns(pl.format("{}#{}", "query_id", "number").alias("query_id"))
+        return named.explode([name for name in table.columns if name != "query_id"]).drop("number")
+
+    parts = {
+        name: getattr(collection, name) for name in ("load_queries", "load_qrels", "load_references", "load_columns")
+    }
+    loads = {name: partial(load, part) for name, part in parts.items() if part is not None}
+    return replace(collection, repeat=repeat, **loads)  # type: ignore[arg-type]
 
 
 def list_ids(*tables: pl.DataFrame | None) -> list[str]:

@@ -46,7 +46,7 @@ def share_limits(spec: Spec, shard: Shard) -> Spec:
     """The spec with a shard's share of the limits on calls, cost and calls at once.
 
     The shares of all shards add up to the limit; only of calls at once, each shard has at least one. `max_errors` stays
-    what it is, for each shard. Raises `SpecError` if the spec has `stopping`, or fewer calls than there are shards.
+    what it is, for each shard. Raises `SpecError` if the spec has `stopping` or `repeat`, or fewer calls than shards.
     """
     if faults := [*_find_faults(spec, shard)]:
         raise SpecError(faults)
@@ -61,10 +61,10 @@ def share_limits(spec: Spec, shard: Shard) -> Spec:
 
 
 def _find_faults(spec: Spec, shard: Shard) -> Iterator[Diagnostic]:
-    if spec.stopping is not None:
-        message = "'stopping' cannot be combined with --shard"
-        hint = "no shard sees the questions of the others; remove 'stopping', or run without --shard"
-        yield spec.diagnose(("stopping",), message, "wrong-shard", hint)
+    if spec.stopping is not None or spec.repeat > 1:
+        key = "repeat" if spec.stopping is None else "stopping"
+        hint = f"no shard sees the questions of the others; remove '{key}', or run without --shard"
+        yield spec.diagnose((key,), f"'{key}' cannot be combined with --shard", "wrong-shard", hint)
     written = spec.limits.max_calls
     limits = {"systems": written.systems, "models": written.models} if isinstance(written, CallsNode) else {"": written}
     for whom, most in limits.items():

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from rageval_spec.data.datasets import DatasetOrigin, Design, Fingerprints, take_fingerprints
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Provenance, SliceGap, SliceResult
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Provenance, SliceGap, SliceResult, Stability
 from rageval_spec.data.outcomes import (
     BASE_ANSWERS,
     GateOutcome,
@@ -50,6 +50,7 @@ from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
 from rageval_spec.statistics.aggregation import adjust, adjust_table, aggregate, compare_systems, share_highest
 from rageval_spec.statistics.weak_slices import find_gaps
+from rageval_spec.statistics.weighted_clusters import split_variance
 from rageval_spec.wording import describe_versions
 
 
@@ -114,6 +115,10 @@ def summarize_values(
         earlier,
     )
     gates = checker.check_all(spec.gates)
+    if spec.repeat > 1:
+        rows = [values.filter(pl.col("query_id").str.ends_with(f"#{number + 1}")) for number in range(spec.repeat)]
+        means = [aggregate(own, metrics, spec.statistics, spec.limits.threads, designs) for own in rows]
+        gates = tuple(_count_flips(spec, checker, means))
     stopped = _list_stopped(execution, aggregates)
     evaluation = replace(
         draft,
@@ -126,6 +131,7 @@ def summarize_values(
         target_ranks=tuple(_count_ranks(draft.values, metrics)),
         slices=tuple(replace(one, aggregates=_mark_versions(one.aggregates, mixed)) for one in numbers.results),
         weakest=numbers.weakest,
+        stability=tuple(_measure_stability(values)) if spec.repeat > 1 else (),
         sample_table=SampleTable(partial(_stream_samples, execution.samples, traits, spec)),
         load_base_answers=partial(_collect_base_answers, spec, related),
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
@@ -267,6 +273,26 @@ def _count_ranks(values: pl.DataFrame, metrics: Mapping[str, Metric[Any]]) -> It
         ranks = metrics[cell.metric].find_ranks(rows)
         if ranks is not None and len(ranks):
             yield RankCounts.of(cell, ranks)
+
+
+def _measure_stability(values: pl.DataFrame) -> Iterator[Stability]:
+    """How far the values of each question's repeats differ, for each dataset, system and metric."""
+    for cell, rows in split_cells(values.filter(status="scored")):
+        question = pl.col("query_id").str.replace("#[0-9]+$", "")
+        groups = rows.group_by(question, maintain_order=True).agg("value")["value"].to_list()
+        several = [group for group in groups if len(group) > 1]
+        parts = split_variance(groups) or (None, None)
+        changing = sum(len({*group}) > 1 for group in several)
+        yield Stability(cell.dataset, cell.system, cell.metric, len(several), changing, *parts)
+
+
+def _count_flips(spec: Spec, checker: GateChecker, means: Sequence[tuple[Aggregate, ...]]) -> Iterator[GateOutcome]:
+    """The gates with how many of the repeats, whose `means` these are, would alone give another outcome."""
+    alone = [replace(checker, aggregates=own, comparisons={}, slices=()).check_all(spec.gates) for own in means]
+    for one in checker.check_all(spec.gates):
+        same = sum((one.gate, one.cell, one.outcome) in {(of.gate, of.cell, of.outcome) for of in own} for own in alone)
+        can_tell = spec.gates[one.gate].baseline is None and spec.gates[one.gate].slice is None
+        yield replace(one, flips=len(alone) - same) if can_tell else one
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:

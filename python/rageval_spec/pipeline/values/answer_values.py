@@ -48,6 +48,7 @@ _NAMES: Mapping[Part, str] = {
     "group": "no group of queries that ask the same ('group')",
     "condition": "no condition ('condition')",
     "nuggets": "no nuggets",
+    "steps": "no recorded steps",
 }
 
 
@@ -61,6 +62,7 @@ _ADVICE: Mapping[Part, str] = {
     "group": "name it in 'columns.group' of the dataset",
     "condition": "name it in 'columns.condition' of the dataset",
     "nuggets": "give the questions a column 'nuggets', or name a file with them in 'nuggets' of the dataset",
+    "steps": "name what the agent did in 'columns.steps' (file) or 'steps' (http) of the system",
 }
 """What to write in the spec if no query has a part."""
 

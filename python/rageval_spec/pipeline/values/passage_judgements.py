@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from rageval_spec.data.evidence.passages import Chunk, Touches
@@ -57,10 +58,10 @@ def _name_chunks(
 ) -> Iterator[tuple[str, Chunk]]:
     """The contexts of an answer as chunks, each with an id of its own."""
     taken: dict[str, Chunk] = {}
-    for number in range(max(len(texts or ()), len(ids or ()))):
+    for number, (text, known) in enumerate(zip_longest(texts or (), ids or ())):
         document, start, end = (places[number] if places else None) or (None, None, None)
-        chunk = Chunk(document, start, end, texts[number] if texts and number < len(texts) else None)
-        name = ids[number] if ids and number < len(ids) else f"context {number + 1}"
+        chunk = Chunk(document, start, end, text)
+        name = f"context {number + 1}" if known is None else known
         if taken.setdefault(name, chunk) != chunk:
             name = f"{name} ({number + 1})"
             taken[name] = chunk

@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data import tables
-from rageval_spec.data.evidence.citations import load_citations
+from rageval_spec.data.evidence.citations import find_first, load_citations
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
@@ -26,7 +26,8 @@ from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
 from rageval_spec.pipeline.values.passage_judgements import judge_contexts, judge_run
-from rageval_spec.store.stored_tables import AnyTable, StoredTable
+from rageval_spec.recorded.answers_and_steps import load_steps
+from rageval_spec.store.stored_tables import AnyTable, StoredTable, load_table
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
                 taken_over = 0 if answering.taken_over is None else answering.taken_over.answers
                 count = answering.table.height - taken_over
                 materials.budget.usage.time_answers(str(task.step.system), count, time.perf_counter() - begun)
-    answers = answering.table
+    answers = take_step(system.node, answering.table)
     absent = [column for column in tables.ANSWERS if column not in answers.columns]
     if absent:
         raise DataError(f"the answers have no column {', '.join(map(repr, absent))}")
@@ -71,12 +72,28 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
     return replace(found, table=answers)
 
 
+def take_step(node: Any, answers: Any) -> Any:
+    """The answers with the documents of a system's `retrieval_step` as contexts; null without such a step."""
+    if (step := getattr(node, "retrieval_step", None)) is None:
+        return answers
+    table, found, parts = load_table(answers), list[dict[str, Any]](), {"contexts": "text", "context_ids": "doc_id"}
+    for text in table[tables.STEPS]:
+        steps = [one.documents for one in load_steps(text) if one.documents is not None]
+        taken = steps[-1:] if step == "last" else steps[step - 1 : step]
+        lists = {name: [[getattr(one, part) for one in of] for of in taken] for name, part in parts.items()}
+        found.append({name: next((one for one in of if None not in one), None) for name, of in lists.items()})
+    columns = pl.DataFrame(found, schema=dict.fromkeys(parts, pl.List(pl.String)))
+    unknown = ("scores", tables.CONTEXT_PLACES, tables.CITATIONS)  # they are of the contexts that the answer names
+    return table.with_columns(*columns, *(pl.lit(None, table.schema[name]).alias(name) for name in unknown))
+
+
 @dataclass(frozen=True)
 class Answered:
     """What a system answered, query by query, without the texts.
 
     Attributes:
-        table: `query_id, error, is_unfinished, is_truncated` in the order of the dataset; an answer has no error.
+        table: `query_id, error, is_unfinished, is_truncated, counts_from` in the order of the dataset; an answer has no
+            error, and `counts_from` is the number that its citations give the first context, as far as they show it.
         run: `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
     """
 
@@ -98,21 +115,30 @@ class Answered:
             message = f"{truncated} of {answers} {agree(truncated, 'was')} cut off at the token limit"
             hint = "raise max_tokens where the system asks its model"
             yield Note("truncated_answers", f"{message}; {hint}", count=truncated, level="warning")
+        from_zero, from_one = (answered.filter(counts_from=number).height for number in (0, 1))
+        if from_zero and from_one:
+            cite = f"{count_noun(from_zero, 'answer')} {agree(from_zero, 'cites')} number 0"
+            message = f"{cite}, but the numbers of {from_one} of {answered.height} answers were counted from 1"
+            hint = "if the system's numbers begin at 0, write 'citations_from: 0' in it; else write 'citations_from: 1'"
+            yield Note("citation_numbers", f"{message}; {hint}", count=from_one, level="warning")
 
 
 def describe_answers(answers: AnyTable, asked: Collection) -> Answered:
     """What a system's answers to the queries of a dataset amount to; a query without an answer gets an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
-    flags = [name for name in (tables.UNFINISHED, tables.TRUNCATED) if name in answers.columns]
+    flags = [name for name in (tables.UNFINISHED, tables.TRUNCATED, tables.CITATIONS) if name in answers.columns]
     told = answers.select("query_id", "error", *flags).with_columns(is_answered=True)
     joined = tables.join_queries(asked.queries.select("query_id"), told)
     error = pl.when("is_answered").then("error").otherwise(pl.lit(NOT_ANSWERED))
     absent = [pl.lit(False).alias(name) for name in (tables.UNFINISHED, tables.TRUNCATED) if name not in flags]
+    cited = joined[tables.CITATIONS] if tables.CITATIONS in flags else ()
+    firsts = pl.Series([find_first(load_citations(text) or ()) for text in cited], dtype=pl.Int64)
     table = joined.with_columns(error.alias("error"), *absent).select(
         "query_id",
         "error",
         is_unfinished=pl.col(tables.UNFINISHED).fill_null(False) & pl.col("error").is_not_null(),
         is_truncated=pl.col(tables.TRUNCATED).fill_null(False),
+        counts_from=firsts if len(firsts) else pl.lit(None),
     )
     return Answered(table, _rank_answer_contexts(answers, asked.queries))
 
@@ -157,6 +183,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         columns=None if columns is None else _Columns(columns, row["query_id"]),
         answer_columns=json.loads(row.get(tables.ANSWER_COLUMNS) or "null"),
         citations=load_citations(row.get(tables.CITATIONS)),
+        steps=None if row.get(tables.STEPS) is None else load_steps(row[tables.STEPS]),
     )
 
 

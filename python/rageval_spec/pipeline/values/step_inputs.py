@@ -135,6 +135,7 @@ class Materials:
         collection = whole if needs_no_judgements else question_selection.judged_queries(whole, self.limit)
         asked = question_selection.queries_to_ask(whole, self.limit) if answering else collection
         notes = (*difference_notes(whole), *limit_notes(whole, asked if answering else collection))
+        collection, asked = (question_selection.repeat_questions(one, self.spec.repeat) for one in (collection, asked))
         return OpenedDataset(collection, asked, answering, notes)
 
     def __reduce__(self) -> tuple[Callable[..., Materials], tuple[Any, ...]]:

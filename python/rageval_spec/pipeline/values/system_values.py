@@ -67,9 +67,11 @@ def measure_answers(materials: Materials, part: QuestionPart, system: str, answe
     """
     metrics = list_answer_metrics(materials, system)
     wanted = {name: one for name, one in metrics.items() if part.metrics is None or name in part.metrics}
-    reads_contexts = any(metric.reads_contexts for metric in wanted.values())
+    read = {"contexts": any(metric.reads_contexts for metric in wanted.values())}
+    read["steps"] = any("steps" in metric.needs for metric in wanted.values())
     queries, answers = judge_contexts(part.queries, answers)
-    samples = build_samples(queries, answers if reads_contexts else answers.drop(["contexts"]))
+    unread = [name for name, is_read in read.items() if not is_read and name in answers.columns]
+    samples = build_samples(queries, answers.drop(unread))
     return TaskResult(measured=measuring.measure_all(wanted, samples))
 
 

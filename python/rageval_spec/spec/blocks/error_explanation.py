@@ -212,6 +212,9 @@ def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
     if finding.context.get("pattern") == NAME_PATTERN or (finding.is_key and finding.kind.startswith("string_too")):
         name = str(finding.path[-1]) if finding.is_key else _written(finding.node)
         return finding.place.diagnose(f"{quote(name)} is not a valid name", "invalid-name", _NAME_HINT)
+    if block.model is SpecNode and finding.path[:1] == ("axes",) and finding.is_key:
+        message = f"an axis is a key of a block under datasets, systems or models, not {quote(str(finding.path[-1]))}"
+        return finding.place.diagnose(message, "wrong-axis", "for example, systems.dense.depth: [50, 100]")
     if block.model is SpecNode and finding.path == ("version",):
         message = f"this release reads only version {VERSION} of the spec, not {cut(_written(finding.node))}"
         return finding.place.diagnose(message, "out-of-bounds")

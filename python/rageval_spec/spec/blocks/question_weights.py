@@ -17,8 +17,8 @@ CLUSTER, WEIGHT, WEIGHTS = KEYS = ("cluster", "weight", "weights")
 
 
 def resolve_weight_keys(node: SpecNode, datasets: Sequence[str]) -> dict[str, QuestionWeightsNode]:
-    """The design of each dataset that has one. A key whose value is one text concerns every dataset."""
-    found: dict[str, QuestionWeightsNode] = {}
+    """The design of each dataset that has one. `repeat`, and a key whose value is one text, concern every dataset."""
+    found = dict.fromkeys(datasets if node.repeat > 1 else (), QuestionWeightsNode())
     for key in KEYS:
         written: str | dict[str, str] | None = getattr(node, key)
         of = {} if written is None else dict.fromkeys(datasets, written) if isinstance(written, str) else written
@@ -52,8 +52,8 @@ def check_weight_keys(
         if fault := check_file(InputFile(folder / written, path), folder):
             message, code, hint = fault
             yield places.diagnose(path, message, code, hint or f"for a column of weights, write 'weight: {written}'")
-    if node.stopping is not None and any(known.values()):
-        key = next(key for key in KEYS if known[key])
+    if node.stopping is not None and (node.repeat > 1 or any(known.values())):
+        key = next((key for key in KEYS if known[key]), "repeat")
         message = f"'stopping' cannot be combined with {quote(key)}"
         reason = "it decides by questions that are drawn one by one and all count the same; remove one of the two"
         yield places.diagnose(("stopping",), message, "wrong-weights", reason)

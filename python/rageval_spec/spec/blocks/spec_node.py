@@ -310,6 +310,21 @@ class LimitsNode(SpecBlock):
         return Budget(self.call_limits, self.max_cost, errors, retry_failed)
 
 
+AXIS_PATTERN = r"^(datasets|systems|models)\.[^.].*\.[^.]+$"
+"""A key that an axis may change. Another judge or metric measures something else."""
+
+
+class SweepNode(SpecBlock):
+    """`sweep:` how the combinations of the values of `axes` are compared."""
+
+    search: Literal["all", "halving"] = Field(
+        default="all",
+        description="all: every combination gets every question; halving: rounds with more and more questions, each of "
+        "which leaves out combinations that are significantly worse than its best.",
+    )
+    metric: str | None = Field(default=None, description="The metric that decides. Default: the first of the spec.")
+
+
 class SpecNode(SpecBlock):
     """A spec: what to evaluate, with which metrics, and what the results must meet.
 
@@ -365,9 +380,22 @@ class SpecNode(SpecBlock):
         "columns are columns of the questions, or `slice`, and `share`. Means, intervals, tests and gates are weighted "
         "to that mix.",
     )
+    axes: dict[Annotated[str, Field(pattern=AXIS_PATTERN)], Annotated[tuple[Any, ...], Field(min_length=2)]] = Field(
+        default={},
+        description="Keys of datasets, systems and models with several values: `systems.dense.depth: [50, 100]`. `run` "
+        "evaluates all combinations and compares them.",
+    )
+    sweep: SweepNode = Field(default=SweepNode(), description="How combinations are compared.")
     stopping: StoppingNode | None = Field(
         default=None,
         description="Stop asking questions as soon as every gate is decided. By default, every question is asked.",
+    )
+    repeat: int = Field(
+        default=1,
+        ge=1,
+        le=100,
+        description="How often to ask each question. Reports then show how far its answers differ, and intervals count "
+        "a question once. Of recorded answers, the rows of one question are its repeats.",
     )
     monitor: MonitorNode | None = Field(
         default=None, description="How `rageval-spec monitor` watches production. Default: it cannot."
@@ -430,6 +458,7 @@ class Spec:
         notifiers: who is told of alerts.
         destinations: the tools that a monitor sends values and numbers to.
         engine: where steps are computed; None if the spec does not say it, which means this machine.
+        axes: the values that a sweep gives to keys, by path; blocks have one of each.
     """
 
     name: str
@@ -459,10 +488,13 @@ class Spec:
     labels: Mapping[str, Node] = field(default_factory=dict)
     designs: Mapping[str, QuestionWeightsNode] = field(default_factory=dict)
     resume: str = RESUME
+    repeat: int = 1
     monitor: MonitorNode | None = None
     notifiers: tuple[Node, ...] = ()
     destinations: tuple[ReportNode, ...] = ()
     engine: EngineNode | None = None
+    axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    sweep: SweepNode = field(default_factory=SweepNode)
 
     @property
     def longest_resume(self) -> float:

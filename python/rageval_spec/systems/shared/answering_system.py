@@ -156,7 +156,8 @@ class AnsweringSystem(System[N]):
     counts: ClassVar[str] = "questions"
     """The noun that its progress counts."""
     not_in_answers: ClassVar[frozenset[str]] = frozenset(
-        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse", "generator", "citations_from"}
+        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse", "generator"}
+        | {"citations_from", "retrieval_step"}
     )
     """Keys of the node that do not affect answers."""
     later_keys = frozenset({"reuse"})
@@ -444,7 +445,10 @@ class Interview:
 
     def _take_back(self) -> None:
         """Forget invalid answers. Repeats all of them each time, because one may have been stored only now."""
-        found = {digest_of(told): reason for told, reason in self._system.take_back()}
+        invalid = [*self._system.take_back()]
+        found = {digest_of(told): reason for told, reason in invalid}
+        for digest, one in self._questions.items() if invalid else ():  # each repeat has a digest of its own
+            found.update((digest, reason) for told, reason in invalid if told == one.told)
         with self._lock:
             self._taken_back.update(found)
             forgotten = list(self._taken_back)

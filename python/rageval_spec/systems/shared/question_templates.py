@@ -157,13 +157,14 @@ def list_questions(
     columns = {} if table is None else dict(table.select("query_id", "columns").iter_rows())
     for query_id, text in queries.select("query_id", "text").iter_rows():
         row = json.loads(columns.get(query_id, "{}"))
-        known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id), **_converse(row, text)}
+        name, _, number = query_id.rpartition("#") if collection.repeat > 1 else (query_id, "", "1")
+        known = {"question": text, "query_id": name, "contexts": contexts.get(query_id), **_converse(row, text)}
         left_out = {name for name in dispensable if known[name] is None}
         left_out |= dispensable & {*([] if known["history"] else _CONVERSATION)}
         told = {name: known[name] for name in VARIABLES if name in wanted - left_out}
         told |= {name: row[name] for name in named if name in row}
         lack = _explain_lack(told, named)
-        asked = SystemQuestion(digest_of(told), told)
+        asked = SystemQuestion(digest_of(told, int(number)), told)
         yield query_id, asked if lack is None else AnswerRow(error=f"was not asked: {lack}")
 
 
@@ -183,9 +184,10 @@ def _explain_lack(told: Variables, named: Sequence[str]) -> str | None:
     return f"the query has no column {absent[0]!r}" if absent else None
 
 
-def digest_of(told: Variables) -> bytes:
-    """The SHA-256 of what a system gets. Its answer is stored under this digest and the system's key."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+def digest_of(told: Variables, number: int = 1) -> bytes:
+    """The SHA-256 of what a system gets for the nth time. Its answer is stored under this and the system's key."""
+    text = json.dumps(told, sort_keys=True) + (f"#{number}" if number > 1 else "")
+    return hashlib.sha256(text.encode()).digest()
 
 
 def complete(row: AnswerRow, told: Variables) -> AnswerRow:

@@ -142,7 +142,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         cost=trace.cost,
         error=error or (NO_ANSWER if trace.answer is None else None),
         trace=trace.link.dump(),
-        steps=dump_steps(trace.steps),
+        steps=dump_steps(trace.steps or None),
         cache_read_tokens=trace.cache_read_tokens,
         cache_write_tokens=trace.cache_write_tokens,
         answer_columns=dump_answer_columns(trace.list_columns()),

@@ -1,0 +1,1 @@
+"""All combinations of the values of axes, compared with one another."""

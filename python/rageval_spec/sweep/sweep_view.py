@@ -1,0 +1,65 @@
+"""What a sweep found, as a table on a terminal and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rageval_spec import wording
+from rageval_spec.data.evaluation import Comparison
+from rageval_spec.drawing.view import Block, Heading, Line, Span, tabulate, write_page, write_text
+from rageval_spec.sweep.field import Found, Placing
+
+_SHOWN = {"best": "✓ best", "tied": "not told apart", "worse": "worse", "unscored": "no values"}
+
+
+def render_sweep(found: Found, shown: wording.NumberFormat) -> tuple[bytes, bytes]:
+    """The text and the page."""
+    blocks = [*_draw(found, shown)]
+    return write_text(blocks), write_page("Sweep", blocks)
+
+
+def _draw(found: Found, shown: wording.NumberFormat) -> Iterator[Block]:
+    def show(one: Comparison | None) -> tuple[str, str]:
+        if one is None:
+            return "", ""
+        interval = wording.format_interval(one.interval, formatter=shown.change)
+        told = wording.format_signed(one.difference, formatter=shown.change)
+        return f"{told} {interval}", wording.format_probability(one.p_adjusted)
+
+    def order(one: Placing) -> tuple[int, float]:
+        return [*_SHOWN].index(one.standing), abs(one.comparison.difference) if one.comparison else 0.0
+
+    count = wording.count_noun(len(found.combinations), "combination")
+    yield Heading(f"Sweep: {count} of {found.system} on {found.dataset}, by {found.metric}", 2)
+    yield Line([Span(f"{found.outcome}: ", style="bold"), _conclude(found, shown)])
+    rows, axes = [], [*found.combinations[0].settings]
+    for one in sorted(found.combinations, key=order):
+        mean, scored = "", 0
+        if one.aggregate is not None:
+            interval = wording.format_interval(one.aggregate.interval, formatter=shown.number)
+            mean, scored = f"{wording.format_mean(one.aggregate, shown=shown)} {interval}", one.aggregate.scored
+        told = (f"{scored:,}", f"{one.needed:,}" if one.needed else "", _SHOWN[one.standing], one.gates)
+        rows.append((*one.settings.values(), mean, *show(one.comparison), *told))
+    header = [found.metric, "difference from the best", "p (Holm)", "questions", "needs", "standing", "gates"]
+    yield tabulate([*axes, *header], rows, range(len(axes), len(axes) + 5), range(len(axes)), ("p (Holm)", "gates"))
+    yield Heading("What each axis changes")
+    effects = [(axis, one.baseline, one.system, *show(one), f"{one.queries:,}") for axis, one in found.effects]
+    yield tabulate(("axis", "from", "to", "difference", "p (Holm)", "questions"), effects, (3, 4, 5), (0, 1, 2))
+    yield Line("Each is the paired difference between two values, averaged over the values of all other axes.")
+
+
+def _conclude(found: Found, shown: wording.NumberFormat) -> str:
+    means = [one.aggregate for one in found.combinations if one.aggregate and one.standing == "best"]
+    if not means:
+        return "no combination has a value."
+    ends = [one.interval for one in (found.corrected, means[0]) if one is not None]
+    own, usual = (wording.format_interval(one, formatter=shown.number) for one in ends)
+    told = f"{found.best} has the best mean, with the interval {own} (not corrected for being chosen: {usual}). "
+    tied = [one.needed for one in found.combinations if one.standing == "tied"]
+    others = f"{len(tied)} of the {len(found.combinations) - 1} others cannot be told from it."
+    told += others if tied else "All others are significantly worse."
+    if needed := [count for count in tied if count]:
+        told += f" To tell the first of them apart takes about {min(needed):,} questions"
+        told += f", all of them {max(needed):,}" if len(needed) == len(tied) > 1 else ""
+        told += ", if the differences are as large as they seem."
+    return told
