@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_spec.commands.generate import narrowed_spec
-from rageval_spec.commands.generate.command import open_parts
 from rageval_spec.commands.review.forms import write_page
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError
@@ -26,15 +25,13 @@ def write_document_page(
     from rageval_spec import kernels
     from rageval_spec.data.tables import document_texts
     from rageval_spec.pipeline.planning.question_selection import has_judgements, judged_queries
-    from rageval_spec.runner import STORE
     from rageval_spec.spec import load
 
     whole = load(spec, overrides=overrides)
     named = narrowed_spec.choose(whole, "datasets", dataset, "--dataset")
     pooled = [narrowed_spec.choose(whole, "systems", one, "--system") for one in systems] or [*whole.systems]
-    narrowed = narrowed_spec.narrow(whole, named, pooled, {}, {})
-    budget = narrowed.limits.budget()
-    with ProgressDisplay() as display, open_parts(narrowed, whole.folder / STORE, display, budget) as parts:
+    narrowed = narrowed_spec.narrow(whole, {named: whole.datasets[named]}, pooled, {}, {})
+    with ProgressDisplay() as display, narrowed_spec.open_parts(narrowed, display, None, no_store=False) as parts:
         collection = parts.datasets[named].open()
         if qrels is not None:
             collection = replace(collection, load_qrels=lambda: kernels.read_qrels(qrels))
