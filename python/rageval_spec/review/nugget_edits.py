@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,15 +143,10 @@ def _explain(edit: BankEdit, there: Sequence[Nugget] | None, path: Path) -> str:
 def list_changes(was: Sequence[Nugget], now: Sequence[Nugget]) -> list[str]:
     """`- 'old' (vital)`, `~ 'was' (okay) → 'is' (vital)`, `+ 'new' (vital)`: what changed, by the nuggets' ids."""
     before, after = ({one.id: one for one in ones} for ones in (was, now))
-    return [*_list_gone(before, after), *(f"+ {_show(one)}" for key, one in after.items() if key not in before)]
-
-
-def _list_gone(before: Mapping[str, Nugget], after: Mapping[str, Nugget]) -> Iterator[str]:
-    for key, one in before.items():
-        if key not in after:
-            yield f"- {_show(one)}"
-        elif after[key] != one:
-            yield f"~ {_show(one)} → {_show(after[key])}"
+    gone = [f"- {_show(one)}" for key, one in before.items() if key not in after]
+    both = ((one, after[key]) for key, one in before.items() if key in after)
+    others = [f"~ {_show(one)} → {_show(other)}" for one, other in both if one != other]
+    return [*gone, *others, *(f"+ {_show(one)}" for key, one in after.items() if key not in before)]
 
 
 def _show(nugget: Nugget) -> str:

@@ -235,7 +235,7 @@ def qrels(**options: Any) -> int:
     rageval-spec review qrels spec.yaml --labels 200 -o review.html
     rageval-spec review import labels-ann.json -o people.csv
     """
-    from rageval_spec.commands.review.documents import write_document_page
+    from rageval_spec.commands.review.forms import write_document_page
 
     console.write(write_document_page(**options))
     return PASSED

@@ -15,7 +15,7 @@ from rageval_spec.commands.results_argument import open_baseline, open_results
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.libraries import Text
+from rageval_spec.libraries import Text, pl
 from rageval_spec.review import document_grades, nugget_edits
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
 from rageval_spec.review.label_import import (
@@ -247,6 +247,51 @@ def write_bank_page(bank: Path, output: Path, annotator: str, *, force: bool) ->
     """Write the page on which people edit a file of nuggets."""
     sheet = replace(nugget_edits.build_bank_sheet(bank), annotator=annotator)
     return write_page(sheet, output, force=force, then=f"review import SAVED.json --into {shlex.quote(str(bank))}")
+
+
+def write_document_page(
+    spec: Path, output: Path, annotator: str, count: int, dataset: str | None, systems: tuple[str, ...], depth: int,
+    qrels: Path | None, scale: str, seed: int, overrides: tuple[str, ...], *, force: bool,
+) -> bytes:  # fmt: skip
+    """Draw pairs from what systems find and from what is judged, and write the page on which people grade them.
+
+    Raises DataError: a document has no text, or there is no pair.
+    """
+    from rageval_spec import kernels
+    from rageval_spec.commands.generate import narrowed_spec
+    from rageval_spec.data.tables import document_texts
+    from rageval_spec.pipeline.planning.question_selection import has_judgements, judged_queries
+    from rageval_spec.progress import ProgressDisplay
+    from rageval_spec.spec import load
+
+    whole = load(spec, overrides=overrides)
+    named = narrowed_spec.choose(whole, "datasets", dataset, "--dataset")
+    pooled = [narrowed_spec.choose(whole, "systems", one, "--system") for one in systems] or [*whole.systems]
+    narrowed = narrowed_spec.narrow(whole, {named: whole.datasets[named]}, pooled, {}, {})
+    with ProgressDisplay() as display, narrowed_spec.open_parts(narrowed, display, None, no_store=False) as parts:
+        collection = parts.datasets[named].open()
+        if qrels is not None:
+            collection = replace(collection, load_qrels=lambda: kernels.read_qrels(qrels))
+        if has_judgements(collection):  # rankings of other queries have no value
+            collection = judged_queries(collection)
+        ranked = narrowed_spec.rank_documents(narrowed, parts, collection, depth)
+        queries = collection.require("queries", "review qrels")
+        pool = document_grades.pool_pairs(ranked.values(), collection.qrels, depth)
+        pool = pool.join(queries.select("query_id"), on="query_id", how="semi")
+        documents = collection.find_documents(pool["doc_id"], "review qrels")
+    texts = dict(zip(documents["doc_id"], document_texts(documents), strict=True))
+    readable = pool.filter(pl.col("doc_id").is_in([doc_id for doc_id, text in texts.items() if text]))
+    if pool.height and not readable.height:
+        raise DataError(f"no document of the pool is in the corpus of '{named}' with a text; compare the ids")
+    pairs = document_grades.draw_pairs(readable, count, seed)
+    asked = dict(queries.select("query_id", "text").iter_rows())
+    sheet = document_grades.build_document_sheet(named, pairs, texts, asked, scale, annotator)
+    told = write_page(sheet, output, force=force, then="review import SAVED.json -o people.csv")
+    of_queries = count_noun(readable["query_id"].n_unique(), "query", "queries")
+    lines = f"drew {pairs.height:,} of {count_noun(readable.height, 'pair')} of {of_queries}\n"
+    if left_out := pool.height - readable.height:
+        lines += f"! {count_noun(left_out, 'pair')} left out: the corpus has no text of the document\n"
+    return lines.encode() + told
 
 
 MOST_SHOWN = 50
