@@ -109,18 +109,14 @@ def replace_nuggets(row: Mapping[str, Any], nuggets: Sequence[Nugget], edit: Map
     pairs = zip(before.nuggets, _list_nuggets(row, ""), strict=True)
     known = {one: raw for one, raw in pairs if isinstance(raw, Mapping)}
     after = NuggetBank(before.query_id, before.question, tuple(nuggets))
-    if not any(key in row for key in _OF_AUTOJUDGE):
-        changed = {NUGGETS: [{**known.get(one, {}), **one.dump()} for one in nuggets]}
-    else:
-        changed = {key: value for key, value in _dump_autojudge(after).items() if key in _OF_AUTOJUDGE}
-        kept = {one.text: {**known[one], _name_id(one): one.id} for one in nuggets if one in known}
-        changed = {key: {text: kept.get(text, entry) for text, entry in of.items()} for key, of in changed.items()}
+    changed: dict[str, Any] = {NUGGETS: [{**known.get(one, {}), **one.dump()} for one in nuggets]}
+    if any(key in row for key in _OF_AUTOJUDGE):
+        names = {one.text: "question_id" if one.answers else "claim_id" for one in nuggets}
+        kept = {one.text: {**known[one], names[one.text]: one.id} for one in nuggets if one in known}
+        banks = {key: of for key, of in _dump_autojudge(after).items() if key in _OF_AUTOJUDGE}
+        changed = {key: {text: kept.get(text, entry) for text, entry in of.items()} for key, of in banks.items()}
     about = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
     return {**row, **changed, "metadata": {**about, "edits": [*(about.get("edits") or ()), dict(edit)]}}
-
-
-def _name_id(nugget: Nugget) -> str:
-    return "question_id" if nugget.answers else "claim_id"
 
 
 def _dump_nuggetizer(bank: NuggetBank) -> dict[str, Any]:
