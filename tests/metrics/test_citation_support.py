@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.findings import Claim, Finding, Verdict
 from tests.metrics.citing import RECORDED, answer, reading
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample, value_of
 
@@ -66,13 +67,20 @@ def test_edges() -> None:
 
 
 def test_undecided() -> None:
-    from rageval_spec.data.findings import Finding
-
     judge = RuleJudge(say=lambda _: Finding(None, reason="sent to a person"))
     (found,) = measure(metric("citation_support", judge), answer("Red [1].", "red"))
     assert (found.value, found.status, found.reason) == (None, "unscorable", "sent to a person")
     judge = RuleJudge(say=lambda _: Finding(None, reason="no claim", claimless=True))
     assert value_of(metric("citation_support", judge), answer("Red [1].", "red")) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict", "value"),
+    [(0.5, "not_enough_info", 0.5), (0.4, "not_enough_info", 0.0), (0.9, "contradicted", 0.0), (0.5, "supported", 1.0)],
+)
+def test_a_judge_can_say_that_a_statement_is_supported_in_part(score: float, verdict: Verdict, value: float) -> None:
+    judge = RuleJudge(say=lambda _: Finding(score, (Claim("Red.", score, verdict),)))
+    assert value_of(metric("citation_support", judge), answer("Red [1].", "red")) == value
 
 
 def test_the_judge_is_asked_once_for_all_samples_and_sees_only_the_passage() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.evidence.citations import list_statements
 from rageval_spec.recorded.citations import find_citations
 
 
@@ -37,6 +38,12 @@ def cited(text: str, count: int | None = 3, ids: list[str] | None = None, **more
         ("The sky【2†source】.", [("2", 1)]),
         ("The sky is blue¹ and the sea².", [("1", 0)]),  # "sea" could be a unit
         ("The water is deep<sup>2</sup>.", [("2", 1)]),
+        ("The water is red<sup>2</sup>.", [("2", 1)]),
+        ("The water is red <sup>1, 3</sup>.", [("1", 0), ("3", 2)]),
+        ("It is 3 cm<sup>[2]</sup>.", [("2", 1)]),
+        ("The sky **[1]**, *[2]* and __[3]__.", [("1", 0), ("2", 1), ("3", 2)]),
+        ("The sky [Doc 1, Doc 2] and [sources 2 & 3].", [("1", 0), ("2", 1), ("2", 1), ("3", 2)]),
+        ("The sky [1 and 2].", [("1", 0), ("2", 1)]),
         ("The sky [^2].", [("2", 1)]),
         ("[ 2 blue sky ] is seen.", [("2", 1)]),
         ("The sky [9].", [("9", None)]),
@@ -93,6 +100,50 @@ def test_names(text: str, expected: list[tuple[str, int | None]]) -> None:
 def test_numbers_are_ids_if_all_of_them_are() -> None:
     assert cited("One fact [3]. Another fact [7].", 2, ["7", "3"]) == [("3", 1), ("7", 0)]
     assert cited("One fact [1]. Another fact [7].", 2, ["7", "3"]) == [("1", 0), ("7", None)]
+
+
+IDS = ["a.md", "b.md", "c.md"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "sources",
+    [
+        "Sources:\n[1] c.md\n[2] a.md",
+        "**References**\n\n- [1]: c.md\n- [2]: a.md\n",
+        "Sources: [1] c.md, [2] a.md",
+        "Sources:\n1. c.md\n2. a.md",
+        "Sources:\n[1] c.md\n[2] a.md\n\nLet me know if you need more.",
+        "[1]: c.md\n[2]: a.md",
+    ],
+)
+def test_a_number_means_the_source_that_the_answer_lists_for_it(sources: str, end: str) -> None:
+    text = f"It opened in 1889 [1]. It is green [2].\n\n{sources}".replace("\n", end)
+    found = find_citations(text, ["x"] * 3, IDS)
+    assert [(one.document, one.context) for one in found] == [("1", 2), ("2", 0)]
+    said = [one.text for one in list_statements(text, found)]
+    assert said[:2] == ["It opened in 1889.", "It is green."]
+    assert [one for one in said[2:] if "more" not in one] == []
+
+
+def test_a_listed_source_that_is_no_context_is_none() -> None:
+    text = "It is green [1]. It is red [2].\n\nSources:\n[1] a.md\n"
+    assert cited(f"{text}[2] invented.md", ids=IDS) == [("1", 0), ("2", None)]
+    assert cited(f"{text}[2] A made-up book", ids=IDS) == [("1", 0), ("2", None)]
+    assert cited("Red [1].\n\nSources:\n[1] invented.md", ids=IDS) == [("1", None)]
+    assert cited("Red [2].\n\nSources:\n[1] A guide\n[2] A book", ids=IDS) == [("2", 1)]  # titles alone say nothing
+
+
+def test_numbered_lines_under_a_heading_within_an_answer_are_content() -> None:
+    text = "Sources\n1. Solar power [1]\n2. Wind power [2]\n\nBoth are renewable [3]."
+    assert [one for one, _ in cited(text)] == ["1", "2", "3"]
+
+
+def test_links_leave_no_bracket_behind() -> None:
+    text = "Open [the [old] guide](a.md) now."
+    assert [one.text for one in list_statements(text, find_citations(text, ["x"], ["a.md"]))] == [
+        "Open the [old] guide now."
+    ]
 
 
 def test_counting_from_zero() -> None:

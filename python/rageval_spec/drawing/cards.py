@@ -156,7 +156,7 @@ class ClaimNote:
         for mark in self.marks:
             score = f" {mark.score:.2f}" if mark.score is not None and 0 < mark.score < 1 else ""
             metrics.setdefault((mark.verdict or "not supported").replace("_", " "), []).append(f"{mark.metric}{score}")
-        return "; ".join(f"{verdict} ({', '.join(names)})" for verdict, names in metrics.items())
+        return "; ".join(f"{verdict} ({', '.join(dict.fromkeys(names))})" for verdict, names in metrics.items())
 
 
 def list_notes(answer: str, marks: Sequence[Mark]) -> list[ClaimNote]:

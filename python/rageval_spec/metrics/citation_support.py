@@ -33,8 +33,8 @@ class CitationSupport(cited_statements.CitedMetric[CitationSupportNode]):
             "statement without a citation: 0 in recall, not in precision",
             "citation that names no context: support 0, and no judge is asked",
             "answer without a citation: recall and f1 are 0 with a reason; precision has no value",
-            "partial support: some of a statement's claims are supported, so it takes a judge that splits statements, "
-            "such as `claims`; `nli` and `overlap` read a sentence as one claim",
+            "partial support: some of a statement's claims are supported, or its score is at least 0.5 although it is "
+            "not supported, such as the partial support of `assignment`",
         ),
         source="Thakur et al., Support evaluation for the TREC 2024 RAG track: comparing human versus LLM judges, "
         "SIGIR 2025 (arXiv:2504.15205)",

@@ -19,12 +19,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.data.evidence.citations import DEFINITION, SOURCE_LIST, Citation, hide, hide_sources
+from rageval_spec.data.evidence.citations import (
+    DEFINITION,
+    SOURCE_LIST,
+    Citation,
+    even_lines,
+    hide,
+    hide_sources,
+)
 from rageval_spec.libraries import compile_later
 
 _CODE = compile_later(r"```.*?(?:```|\Z)|`[^`\n]+`|\$\$.+?\$\$|\$[^$\n]{0,80}[\\=^_][^$\n]{0,80}\$", re.DOTALL)
 _RANGE = r"\d+(?:\s*[-–—]\s*\d+)?"
-_NUMBERS = rf"{_RANGE}(?:(?:\s*[,;]\s*|\s+){_RANGE})*"
+_BETWEEN = r"(?:\s*(?:[,;&]|\band\b|\bund\b)\s*|\s+)"
+_NUMBERS = rf"{_RANGE}(?:{_BETWEEN}{_RANGE})*"
 _WORDS = r"(?:docs?|documents?|sources?|passages?|contexts?|chunks?|refs?|references?|citations?)"
 _LENTICULAR = compile_later(r"【([^【】\n]{1,200})】")
 _LINK = compile_later(
@@ -32,12 +40,15 @@ _LINK = compile_later(
     r"\(<?([^()\s<>]+(?:\([^()\s]*\))?)>?(?:\s+\"[^\"\n]*\")?\)(\)?)"
 )
 _FOOTNOTE = compile_later(r"\[\^([\w.-]+)\]")
-_NAMED = compile_later(rf"(?i)\[\s*{_WORDS}[.:#\s]*({_NUMBERS})\s*\]")
+_NAMED = compile_later(rf"(?i)\[\s*({_WORDS}[.:#\s]*{_RANGE}(?:{_BETWEEN}(?:{_WORDS}[.:#\s]*)?{_RANGE})*)\s*\]")
 _SOURCE = compile_later(rf"(?i)[(\[]\s*{_WORDS}\s*[:：]\s*([^()\[\]\n]{{1,200}}|[^()\n]{{1,200}}(?=\)))\s*[)\]]")
 _QUOTE = compile_later(r"\[ (\d{1,2}) (?=\S)([^\[\]]*\S) \]")
 _GROUP = compile_later(rf"\[\s*({_NUMBERS})\s*\]")
+_LISTED = compile_later(
+    r"(?m)(?:^[ \t]*(?:[-*][ \t]*)?\[?|(?<=\s)\[)(\w+)[\].):]+[ \t]*(.+?)(?=[,;]?[ \t]+\[\w+\]|[ \t]*$)"
+)
 _BRACKET = compile_later(r"\[([^\[\]\n]{1,200})\]")
-_RAISED_TAG = compile_later(rf"<sup>\s*\[?({_NUMBERS})\]?\s*</sup>")
+_RAISED_TAG = compile_later(rf"<sup>\s*(\[?{_NUMBERS}\]?)\s*</sup>")
 _RAISED = compile_later(r"[⁰¹²³⁴-⁹]+(?:[˒,\s]?[⁰¹²³⁴-⁹]+)*")
 _RAISED_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
@@ -84,7 +95,7 @@ class Sources:
         self._shapes = {shape for name in self.ids if (shape := _shape(name))}
         self._endings = {ending for name in self.ids if (ending := _ending(name))}
         self.counts_ids = False
-        self.listed: dict[str, int] = {}
+        self.listed: dict[str, int | None] = {}
 
     def find(self, name: str) -> int | None:
         """The context with this id or URL."""
@@ -92,8 +103,8 @@ class Sources:
 
     def find_number(self, number: int) -> int | None:
         """The context that a number names."""
-        if (place := self.listed.get(str(number))) is not None:
-            return place
+        if str(number) in self.listed:
+            return self.listed[str(number)]
         if self.counts_ids:
             return self.find(str(number))
         place = number - (self.first or 0)
@@ -140,6 +151,7 @@ def find_citations(
         first: the number of the first context, 0 or 1; None if nobody says.
     """
     sources = Sources(ids, contexts, first)
+    answer = even_lines(answer)
     text = hide(hide_sources(answer), [one.span() for one in _CODE.finditer(answer)])
     text = hide(text, [one.marker for one in blocks if one.marker is not None])
     found = sorted(_find_markers(text, sources), key=lambda one: one.start)
@@ -216,7 +228,7 @@ def _read_footnote(match: re.Match[str], _: Sources) -> _Found:
 
 
 def _read_named(match: re.Match[str], sources: Sources) -> _Found:
-    return _read_said(match, sources, match[1], match[0][1:-1].strip(), ())
+    return _read_said(match, sources, " ".join(re.findall(_RANGE, match[1])), match[0][1:-1].strip(), ())
 
 
 def _read_source(match: re.Match[str], sources: Sources) -> _Found:
@@ -235,7 +247,8 @@ def _read_quote(match: re.Match[str], sources: Sources) -> _Found | None:
 
 def _read_group(match: re.Match[str], sources: Sources) -> _Found | None:
     numbers, text = _list_numbers(match[1]), match.string
-    before, after = text[: match.start()][-80:], text[match.end() : match.end() + 2]
+    start, end = _include_emphasis(match)
+    before, after = text[:start][-80:], text[end : end + 2]
     are_ids = all(sources.find(str(one)) is not None for one in numbers)
     if not are_ids and any(len(str(one)) > _MOST_DIGITS for one in numbers):
         return None
@@ -247,7 +260,15 @@ def _read_group(match: re.Match[str], sources: Sources) -> _Found | None:
         return None
     if len(numbers) > 1 and (_BEFORE_LIST.search(before) or _is_interval(match[1], numbers, before)):
         return None
-    return _Found(*match.span(), numbers, label="index" if is_word and numbers == (0,) else None)
+    return _Found(start, end, numbers, label="index" if is_word and numbers == (0,) else None)
+
+
+def _include_emphasis(match: re.Match[str]) -> tuple[int, int]:
+    """The characters of a marker with the asterisks or underscores around it: `**[1]**`."""
+    start, end = match.span()
+    while start and match.string[start - 1] in "*_" and match.string[end : end + 1] == match.string[start - 1]:
+        start, end = start - 1, end + 1
+    return start, end
 
 
 def _is_interval(written: str, numbers: Sequence[int], before: str) -> bool:
@@ -267,10 +288,12 @@ def _read_bracket(match: re.Match[str], sources: Sources) -> _Found | None:
 def _read_raised(match: re.Match[str], _: Sources) -> _Found | None:
     said = match[0] if match.re.groups == 0 else match[1]
     before = match.string[: match.start()][-20:]
-    if re.search(r"(?:[.,;:!?\"”»]|\b[^\W\d_]{4,})$", before) is None:
+    is_sure, is_tag = said.startswith("["), match.re.groups > 0
+    words = r"(?:[.,;:!?\"”»]|\b[^\W\d_]{3,}|[^\W\d_] +)$" if is_tag else r"(?:[.,;:!?\"”»]|\b[^\W\d_]{4,})$"
+    if not is_sure and re.search(words, before) is None:
         return None  # m², 10³
     digits = re.sub(r"[˒\s]", ",", said.translate(_RAISED_DIGITS))
-    return _Found(*match.span(), _list_numbers(digits), label="raised")
+    return _Found(*match.span(), _list_numbers(digits), sure=is_sure, label="raised")
 
 
 _FORMS = (
@@ -287,13 +310,18 @@ _FORMS = (
 )  # fmt: skip
 
 
-def _read_sources(answer: str, sources: Sources) -> dict[str, int]:
-    """The contexts that the answer's own list of sources gives its numbers and footnotes."""
+def _read_sources(answer: str, sources: Sources) -> dict[str, int | None]:
+    """The contexts that the answer's own list of sources gives its numbers and footnotes.
+
+    None is for a source that is none of the contexts, if the list names others by their ids. Titles alone say nothing.
+    """
     lines = [(one[1], one[2]) for one in DEFINITION.finditer(answer)]
     for block in SOURCE_LIST.finditer(answer):
-        lines += re.findall(r"(?m)^[ \t]*(?:[-*][ \t]*)?\[?(\w+)[\].):]+[ \t]*(.+)$", block["lines"])
-    named = ((label, sources.find_within(said)) for label, said in lines)
-    return {label: place for label, place in named if place is not None}
+        lines += _LISTED.findall(block["lines"])
+    named = {label: sources.find_within(said) for label, said in lines}
+    alike = {label for label, said in lines if any(map(sources.resembles, said.split()))}
+    known = any(place is not None for place in named.values())
+    return {label: place for label, place in named.items() if known or label in alike}
 
 
 def _is_citation(one: _Found, sources: Sources) -> bool:

@@ -89,10 +89,17 @@ class Statement(NamedTuple):
 DEFINITION = compile_later(r"(?m)^[ \t]*\[(\^?[\w.-]+)\]:[ \t]*(.+)$")
 """A footnote, or where a link goes: `[^1]: guide.md`."""
 SOURCE_LIST = compile_later(
-    r"(?im)^[#*_ \t]*(?:sources?|references|citations|footnotes|bibliography|quellen|literatur)[*_ \t]*:?[*_ \t]*$"
-    r"(?P<lines>(?:\s*\n[ \t]*(?:[-*][ \t]*)?(?:\[\w+\]|\d+[.):]).*)+)\s*\Z"
+    r"(?im)^[#*_ \t]*(?:sources?|references|citations|footnotes|bibliography|quellen|literatur)[*_ \t]*:?[*_ \t]*"
+    r"(?P<lines>(?:\[\w+\][ \t:]*[^\s\[\],;.].*)$|"  # all on the line of the heading
+    r"$(?:\s*\n[ \t]*(?:[-*][ \t]*)?(?:\[\w+\]|\d+[.):]).*)+(?=\s*\Z)|"
+    r"$(?:\n\s*(?:[-*][ \t]*)?\[\w+\][ \t:]*[^\s\[\],;.].*)+)"
 )
-"""The list of sources at the end of an answer, under its heading, each line with its number."""
+"""The list of an answer's sources after its heading, each with its number; numbers without brackets only at the end."""
+
+
+def even_lines(text: str) -> str:
+    """The text with line feeds alone at the ends of lines; all other characters keep their places."""
+    return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
 def hide(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -107,14 +114,26 @@ def hide(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def hide_sources(text: str) -> str:
     """The text without the places where it says what its markers mean: they state nothing."""
+    text = even_lines(text)
     return hide(text, [one.span() for form in (DEFINITION, SOURCE_LIST) for one in form.finditer(text)])
 
 
 def hide_markers(answer: str, citations: Sequence[Citation]) -> str:
     """What an answer says, without its markers and the list of its sources; all other characters keep their places."""
     markers = [one.marker for one in citations if one.marker is not None]
+    markers += [_find_opening(answer, start) for start, _ in markers if answer[start : start + 2] == "]("]
     quotes = [(one.end, one.end + 2) for one in citations if one.marker and one.marker[1] == one.start]  # `[ 2 words ]`
     return hide(hide_sources(answer), [*markers, *(one for one in quotes if answer[slice(*one)] == " ]")])
+
+
+def _find_opening(answer: str, closing: int) -> tuple[int, int]:
+    """The bracket before the text of a link, whose marker begins with the closing one."""
+    depth = 0
+    for place in range(closing - 1, -1, -1):
+        depth += (answer[place] == "]") - (answer[place] == "[")
+        if depth < 0:
+            return place, place + 1
+    return closing, closing
 
 
 def list_statements(answer: str, citations: Sequence[Citation]) -> list[Statement]:

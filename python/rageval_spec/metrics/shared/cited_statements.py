@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rageval_spec.data.evidence.citations import Citation, Statement, list_statements
+from rageval_spec.data.evidence.nuggets import Assignment
 from rageval_spec.data.findings import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.outcomes import AnyNote
 from rageval_spec.data.samples import Sample
@@ -23,7 +24,8 @@ STATEMENT_IN_CITED = Criterion(
 CITES_NOTHING = "the answer cites nothing"
 NAMES_NOTHING = "it names no context of the answer"
 STATES_NOTHING = "the answer states nothing"
-FULL, PARTIAL = 1.0, 0.5
+FULL = 1.0
+_WEIGHTS: Mapping[Assignment, float] = {"support": FULL, "partial_support": 0.5, "not_support": 0.0}
 
 
 class Pair(NamedTuple):
@@ -189,10 +191,9 @@ def _find_undecided(findings: Iterable[Finding | Failed]) -> str | None:
 
 def weigh(finding: Finding) -> float:
     """How far a statement is supported: in full if all its claims are, in part if some are, else not."""
-    met = [judged_metrics.is_met(claim) for claim in finding.claims]
-    if not met:
+    if not finding.claims:
         return FULL if (finding.score or 0.0) >= FULL else 0.0
-    return FULL if all(met) else PARTIAL if any(met) else 0.0
+    return _WEIGHTS[judged_metrics.label_support(finding.claims)]
 
 
 def list_places(citations: Sequence[Citation]) -> tuple[int, ...] | None:

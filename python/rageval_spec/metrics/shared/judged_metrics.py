@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from rageval_spec import registry
+from rageval_spec.data.evidence.nuggets import Assignment
 from rageval_spec.data.findings import (
     Ability,
     Assessment,
@@ -255,6 +256,9 @@ SHOWN = 200
 """Characters of a context that details show; the answers have all of it, and every metric would store it again."""
 
 
+_PARTIAL_FROM = 0.5
+
+
 def first_failure(findings: Sequence[object]) -> Failed | None:
     """The first failure; None if there is none."""
     return next((finding for finding in findings if isinstance(finding, Failed)), None)
@@ -269,6 +273,18 @@ def collect_notes(criteria: Sequence[Criterion], assessments: Sequence[Assessmen
 def is_met(claim: Claim) -> bool:
     """Whether a claim is supported, or a context useful: by its verdict, or by its score if it has none."""
     return is_supported(claim.verdict, claim.score)
+
+
+def label_support(claims: Sequence[Claim]) -> Assignment:
+    """How far a statement is supported, by its claims: in full if all are, in part if some are.
+
+    A claim that is not supported counts as in part too if its score is at least 0.5, unless it is contradicted.
+    """
+    met = [is_met(claim) for claim in claims]
+    if met and all(met):
+        return "support"
+    has_part = any(claim.score >= _PARTIAL_FROM and claim.verdict != "contradicted" for claim in claims)
+    return "partial_support" if any(met) or has_part else "not_support"
 
 
 def measure_finding(finding: Finding | Failed, **more: Any) -> Measurement:

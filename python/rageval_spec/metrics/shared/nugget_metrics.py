@@ -7,7 +7,7 @@ from pydantic import Field
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.evidence.nuggets import Assignment, Nugget
-from rageval_spec.data.findings import Claim, Criterion, Estimate, Failed, Finding, is_supported
+from rageval_spec.data.findings import Claim, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError
@@ -23,7 +23,6 @@ NUGGETS_IN_ANSWER = Criterion(
     against="answer",
     shown=("question", "claims", "answer"),
 )
-_PARTIAL_FROM = 0.5
 _OKAY_WEIGHT = 0.5
 _MOST_SHOWN = 5
 _SEPARATOR = "\n\n"
@@ -100,7 +99,7 @@ class NuggetMetric(judged_metrics.JudgedMetric[NuggetsNode]):
                 if not self._weigh(nugget):
                     continue
                 return Measurement.error(f"the judge gave no verdict on the nugget {nugget.id}: '{nugget.text}'")
-            label = nugget.combine([_label(one) for one in claims])
+            label = nugget.combine([judged_metrics.label_support(one) for one in claims])
             found.append(_Assigned(nugget, label, tuple(claim for one in claims for claim in one)))
         return self._measure(found, None, finding)
 
@@ -152,14 +151,6 @@ def _align(statements: Sequence[str], claims: Sequence[Claim]) -> list[list[Clai
             at += 1
         found[at].append(claim)
     return found
-
-
-def _label(claims: Sequence[Claim]) -> Assignment:
-    met = [is_supported(claim.verdict, claim.score) for claim in claims]
-    if all(met):
-        return "support"
-    has_part = any(claim.score >= _PARTIAL_FROM and claim.verdict != "contradicted" for claim in claims)
-    return "partial_support" if any(met) or has_part else "not_support"
 
 
 def _describe(one: _Assigned) -> dict[str, Any]:
