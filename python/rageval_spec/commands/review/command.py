@@ -195,7 +195,7 @@ _page_options = shared.together(
 @click.argument("bank", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_page_options
 def nuggets(**options: Any) -> int:
-    """Write a page on which people edit nuggets, the facts that good answers have.
+    """Let people edit nuggets, the facts of good answers, on a page.
 
     BANK is a .jsonl file of nuggets. On the page, people reword, merge, split, add and delete nuggets, and say which
     are vital. `review import` brings their edits into the file, and refuses to overwrite what changed meanwhile.
@@ -225,7 +225,7 @@ def nuggets(**options: Any) -> int:
 @click.option("--scale", default="0..3", show_default=True, metavar="SCALE", help="The worst and the best grade.")
 @click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="The seed of the draw.")
 def qrels(**options: Any) -> int:
-    """Write a page on which people grade how relevant documents are to queries.
+    """Let people grade documents of queries on a page.
 
     The pairs are drawn from what the systems find and from what is judged: as many for each query, and more at high
     ranks. Each has the probability with which it was drawn, so that people's grades can correct a judge's. A grade that
