@@ -71,8 +71,7 @@ def read_edits(path: Path) -> list[BankEdit] | None:
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
         return None
     if saved.get("version") != VERSION:
-        raise DataError(f"{path}: the file has version {saved.get('version')}; this version of rageval-spec reads "
-                        f"version {VERSION}")  # fmt: skip
+        raise DataError(f"{path}: the file has version {saved.get('version')}; this program reads version {VERSION}")
     labels = saved.get("labels")
     if not isinstance(labels, list) or not labels:
         raise DataError(f"{path}: nothing was edited or checked; check some questions on the page, and save it again")
