@@ -52,7 +52,7 @@ class Label:
         saw_judge: whether the annotator had seen what the judge says.
         is_yes_no: whether the value was written as yes or no. On a scale such as 1 to 5, it is not a 1 or a 0 then.
         place: where the label stands: `labels.csv:12`.
-        document: the document's id, if its relevance to the query was judged, not an answer.
+        document: its id, if not an answer but the relevance of a document was judged.
     """
 
     query_id: str

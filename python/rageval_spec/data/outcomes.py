@@ -343,6 +343,8 @@ class GateOutcome:
 
 CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
 """How a judge's mean is corrected: prediction-powered inference, or by the judge's rates of wrong decisions."""
+UsedCorrection: TypeAlias = Literal["ppi", "rogan_gladen", "imputation"]
+"""How a mean was corrected; measures of rankings are by grades that are drawn as people give them."""
 
 LABEL, LABEL_WEIGHT = "label", "label_weight"
 """The columns that a table of values has if a metric has labels: what people say on the metric's scale, and one over
@@ -361,7 +363,8 @@ class Correction:
 
     Attributes:
         judged, labelled: what the judge says, and what labels alone say; None without any.
-        labels: how many answers have labels; of a paired comparison, how many questions have labels for both answers.
+        labels: how many answers have labels; of a paired comparison, how many questions have labels for both answers;
+            of a ranking measure, how many pairs of a query and a document.
         worth: how many labels without the judge would give an interval as narrow; None if it is not known.
         source: the name of the labels in the spec.
         is_clipped: whether the number, or an end of its interval, lay outside what the metric can be, and was moved to
@@ -371,7 +374,7 @@ class Correction:
         reason: why there is no corrected number; None if there is one.
     """
 
-    method: CorrectionMethod
+    method: UsedCorrection
     judged: float | None
     judged_interval: Interval | None
     labelled: float | None

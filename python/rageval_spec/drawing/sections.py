@@ -320,6 +320,7 @@ Row: TypeAlias = tuple[str, ...]
 METHODS = {
     "ppi": "prediction-powered inference, PPI++",
     "rogan_gladen": "Rogan and Gladen's correction",
+    "imputation": "grades drawn as people give them, and the labels' corrections",
 }
 _NEGLIGIBLE = 1e-9
 
@@ -410,8 +411,9 @@ def _explain_corrections(evaluation: Evaluation) -> Iterator[str]:
     """What the rows mean, and why a number is missing, in sentences."""
     found = [one.correction for one in evaluation.aggregates if one.correction]
     methods = dict.fromkeys(METHODS[one.method] for one in found)
+    what = "pairs of query and document" if all(one.method == "imputation" for one in found) else "answers"
     yield (
-        f"The judge's numbers are corrected by people's labels of some answers ({'; '.join(methods)}), so the "
+        f"The judge's numbers are corrected by people's labels of some {what} ({'; '.join(methods)}), so the "
         "intervals are of what people would say, however much the judge errs. 'worth' is how many labels would be "
         "needed for such an interval without the judge."
     )

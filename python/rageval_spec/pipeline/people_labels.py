@@ -14,6 +14,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
+from rageval_spec.plugin import RankingMetric
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
         return LabelledValues(evaluation.values)
     from rageval_spec.calibration.labelled_items import join_labels
     from rageval_spec.data.labels import find_ends
+    from rageval_spec.pipeline.pair_labels import correct_rankings
     from rageval_spec.statistics.raters.label_correction import Rule
 
     rules: dict[str, Rule] = {}
@@ -81,6 +83,11 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
     notes: list[Note] = []
     for name, metric in labelled.items():
         source, bounds, problem = str(metric.node.labels), find_ends(*metric.bounds), None
+        if isinstance(metric, RankingMetric):
+            cells, problem, told = correct_rankings(parts.labels[source], name, metric.measure(), evaluation)
+            rules[name] = Rule(source, bounds, "imputation", problem, cells)
+            notes += told
+            continue
         try:
             labels = choose_labels(parts.labels[source].read(), name, metric.node.use)
             whole = [one for one in labels if one.claim is None]
@@ -104,8 +111,8 @@ def attach_again(labelled: LabelledValues, parts: SpecPlugins, earlier: Evaluati
     from rageval_spec.calibration.labelled_items import join_labels
 
     frames: list[pl.DataFrame] = []
-    for name, rule in labelled.rules.items():
-        metric = parts.metrics[name]
+    for name, metric in list_labelled(parts.answer_metrics).items():
+        rule = labelled.rules[name]
         try:
             labels = choose_labels(parts.labels[rule.source].read(), name, metric.node.use)
             named = [one for one in labels if one.claim is None and one.answer]
@@ -221,7 +228,7 @@ def match_labels(parts: SpecPlugins, limit: int | None = None) -> tuple[LabelMat
 
     Only the first `limit` queries of each dataset are evaluated.
     """
-    labelled = list_labelled(parts.metrics)
+    labelled = list_labelled(parts.answer_metrics)
     if not labelled:
         return ()
     answers = dict(_list_answers(parts, limit))

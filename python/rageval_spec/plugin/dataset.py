@@ -131,7 +131,9 @@ class LabelsNode(Node):
 
 
 class Labels(Plugin[N]):
-    """Reads what people judged about answers."""
+    """Reads what people judged about answers, or about pairs of a query and a document."""
+
+    of_pairs: ClassVar[bool] = False
 
     @abstractmethod
     def read(self) -> Sequence[Label]:

@@ -37,9 +37,9 @@ class MetricNode(Node):
     )
     labels: LabelsName | None = Field(
         default=None,
-        description="For metrics of answers: what people said of some answers, the name of a block under `labels:`. "
-        "The mean is then what people would say on average: the judge's mean, corrected by how far it is from the "
-        "labels. Labels belong to the metric if they name it, by `as` or `use`, or name none.",
+        description="What people said of some answers, or for metrics of rankings of some pairs of a query and a "
+        "document (`use: qrels`): a block under `labels:`. The mean is then what people would say: the judge's mean, "
+        "corrected by how far it is from labels. Labels of answers name the metric, by `as` or `use`, or name none.",
     )
     correction: CorrectionMethod = Field(
         default="ppi",

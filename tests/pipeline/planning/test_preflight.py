@@ -456,7 +456,7 @@ def block(**keys: Any) -> list[dict[str, Any]]:
         ),
         (
             {"metrics": [*block(), {"use": "ndcg", "cutoff": 3, "labels": "people"}]},
-            "ndcg is not a metric of answers",
+            "ndcg needs labels of pairs of a query and a document ('use: qrels'), and 'people' has others",
             "remove 'labels:'",
         ),
         (

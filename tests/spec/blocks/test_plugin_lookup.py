@@ -55,7 +55,8 @@ def test_a_name_in_place_of_a_model_block_suggests_the_block() -> None:
 
 def test_measures_with_a_cutoff_are_written_without_use() -> None:
     assert fault(metric="{use: ndcg@10}") == (
-        "unknown metric 'ndcg@10'; write a measure with its cutoff without 'use:': - ndcg@10"
+        "unknown metric 'ndcg@10'; write a measure with its cutoff without 'use:': - ndcg@10; beside other keys, as "
+        "'cutoff: 10'"
     )
 
 

@@ -224,7 +224,7 @@ class _Group:
     def _take_samples(self, system: str) -> tuple[tuple[SampleParts, ...], Sequence[Note]]:
         """What the samples of a system are built from, with a note if the dataset's texts cannot be read for them."""
         is_answering = system in self._opened.answering
-        joins_labels = is_answering and bool(list_labelled(self._work.parts.metrics))
+        joins_labels = bool(list_labelled(self._work.parts.metrics))
         if (self._work.spec.samples == "none" and not joins_labels) or system in self._errors:
             return (), ()
         if is_answering:

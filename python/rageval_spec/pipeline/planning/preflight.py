@@ -19,7 +19,7 @@ from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.planning.default_model import choose_default_model
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
-from rageval_spec.plugin import AnswerMetric, Judge, Metric, Plugin, System
+from rageval_spec.plugin import AnswerMetric, Judge, Labels, Metric, Plugin, RankingMetric, System
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.reading.column_names import may_be_gold
 from rageval_spec.reading.missing_columns import write_mapping
@@ -469,8 +469,8 @@ def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     places = {metric.name: index for index, metric in enumerate(spec.metrics)}
     for name, metric in list_labelled(parts.metrics).items():
         path = ("metrics", places[name], "labels")
-        found: tuple[str, str | None] | None = _find_misuse(spec, metric)
         source = parts.labels.get(str(metric.node.labels))  # another check reports a dangling reference
+        found: tuple[str, str | None] | None = _find_misuse(spec, metric, source)
         if found is None and source is not None:
             with suppress(DataError, OSError):  # `check_files` reports it
                 found = _find_fault(source.read(), metric, name, source.scale, parts)
@@ -478,10 +478,16 @@ def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             yield spec.diagnose(path, found[0], "unusable-labels", found[1])
 
 
-def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str] | None:
+def _find_misuse(spec: Spec, metric: Metric[Any], source: Labels[Any] | None) -> tuple[str, str] | None:
     remove = "remove 'labels:'"
-    if not isinstance(metric, AnswerMetric):
+    is_ranking = isinstance(metric, RankingMetric) and type(metric).unscorable is RankingMetric.unscorable
+    if not isinstance(metric, AnswerMetric) and not is_ranking:
         return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", remove
+    if source is not None and source.of_pairs != is_ranking:
+        wanted = "pairs of a query and a document ('use: qrels')" if is_ranking else "answers (not 'use: qrels')"
+        return f"{metric.node.use} needs labels of {wanted}, and '{metric.node.labels}' has others", remove
+    if is_ranking and metric.node.correction != "ppi":
+        return "'correction' is for labels of answers; those of pairs have one method", "remove 'correction:'"
     if metric.statistic != "mean":
         return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", remove
     if metric.bounds[1] is None:
@@ -509,20 +515,21 @@ def _find_fault(
     whole = [label for label in own if label.claim is None]
     if not whole:
         return f"all labels of {source} are of claims; a mean needs labels of whole answers", "label whole answers"
-    if len({(label.dataset, label.system, label.query_id, label.answer) for label in whole}) < FEWEST_LABELS:
-        count = count_noun(len({label.item for label in whole}), "answer")
+    noun = "pair" if whole[0].document else "answer"
+    if len({label.item for label in whole}) < FEWEST_LABELS:
+        count = count_noun(len({label.item for label in whole}), noun)
         return (
             f"{source} has labels of only {count} for {name}; a corrected mean needs at least {FEWEST_LABELS}",
-            "label more answers, or remove 'labels:' to see the judge's own mean",
+            f"label more {noun}s, or remove 'labels:' to see the judge's own mean",
         )
-    answering = [name for name, system in parts.systems.items() if system.can_answer]
+    answering = [name for name, system in parts.systems.items() if system.can_answer and noun == "answer"]
     for part, names in (("dataset", [*parts.datasets]), ("system", answering)):
         lacking = next((label for label in whole if not getattr(label, part)), None)
         if len(names) > 1 and lacking is not None:
             told = f"{lacking.place}: the label does not name its {part}, and there are several: {', '.join(names)}"
             return told, f"add a column '{part}'"
     try:
-        for label in whole:
+        for label in whole if noun == "answer" else ():
             average_labels([label], scale, _SCALE)
     except DataError as error:
         return str(error), None

@@ -84,7 +84,7 @@ def _suggest_word(section: registry.Section, word: str) -> str:
     if section == "metrics" and any(_measures(word)):
         if not any(measure in registry.words(section) for measure in _measures(word)):
             return "specs do not support it; use `rageval-spec score` or `rageval_spec.evaluate`"
-        return f"write a measure with its cutoff without 'use:': - {cut(word)}"
+        return f"write a measure with its cutoff without 'use:': - {cut(word)}; beside other keys, as 'cutoff: 10'"
     if section == "systems" and word in DEFAULT_MODELS:
         return f"{quote(word)} is a model: write {{use: dense, model: {word}}}"
     if section == "metrics" and (meant := suggest_metric(word)):

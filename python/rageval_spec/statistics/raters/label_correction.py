@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 from rageval_spec import kernels
 from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
-from rageval_spec.dataclass import dataclass, replace
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.libraries import Floats, np, pl
 from rageval_spec.statistics.aggregation import PairedTests, adjust
 from rageval_spec.statistics.intervals import number_clusters
 from rageval_spec.statistics.raters import corrected_means
 from rageval_spec.statistics.raters.corrected_means import Side
-from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
+from rageval_spec.statistics.raters.corrected_rankings import CorrectedCell, average_queries
+from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out, lay_out_clusters
 
 if TYPE_CHECKING:
     from rageval_spec.data.datasets import Design
@@ -37,13 +38,15 @@ _FEWEST_CLUSTERS = 2
 class Rule:
     """How a metric is corrected by the labels that the spec names `source`.
 
-    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers.
+    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers. Labels of pairs have
+    `cells`, by dataset and system.
     """
 
     source: str
     bounds: tuple[float, float]
-    method: outcomes.CorrectionMethod = "ppi"
+    method: outcomes.UsedCorrection = "ppi"
     problem: str | None = None
+    cells: Mapping[tuple[str, str], CorrectedCell] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,12 @@ def _correct_aggregate(
         return one
     judged = outcomes.Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
     scored = frame.filter(frame["status"] == "scored")
-    labelled = LabelledRows.of(scored, place_rows(design, scored, frame))
-    found = _correct(labelled, rule, rule.bounds, judged, confidence)
-    told = one.design
+    layout, told = place_rows(design, scored, frame), one.design
+    if rule.method == "imputation":
+        found = _correct_ranking([one.cell], scored, layout, rule, (judged, confidence))
+        told = told and replace(told, plain=None)
+    else:
+        found = _correct(LabelledRows.of(scored, layout), rule, rule.bounds, judged, confidence)
     if told is not None and told.plain is not None:
         plain = _correct(LabelledRows.of(scored), rule, rule.bounds, judged, confidence)
         told = replace(told, plain=plain.value)
@@ -126,8 +132,11 @@ def correct_comparisons(
             continue
         own = replace(one.cell, slice=None)
         base = bases[replace(own, system=one.baseline if earlier is None else one.system)]
+        rule = rules[one.metric]
+        if rule.method == "imputation" and earlier is not None:
+            rule = replace(rule, problem="labels of pairs compare systems of one evaluation; evaluate both in one spec")
         pair = LabelledPair(cells[own], base, (designs or {}).get(one.dataset))
-        found = _correct_comparison(one, pair, rules[one.metric], confidence)
+        found = _correct_comparison(one, pair, rule, confidence)
         kept += [found] if isinstance(found, Comparison) else []
         notes += [found] if isinstance(found, outcomes.Note) else []
     return replace(compared, comparisons=adjust(kept), notes=tuple(notes))
@@ -138,12 +147,16 @@ def _correct_comparison(
 ) -> Comparison | outcomes.Note:
     width = rule.bounds[1] - rule.bounds[0]
     judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
-    found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
+    told = one.design
+    if rule.method == "imputation":
+        cells, told = [one.cell, replace(one.cell, system=one.baseline)], told and replace(told, plain=None)
+        found, base = (_correct_ranking(of, *pair.shared, rule, (judged, confidence)) for of in (cells, cells[1:]))
+    else:
+        found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
+        base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
     if found.value is None:
         subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
         return outcomes.Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
-    base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
-    told = one.design
     if told is not None and told.plain is not None:
         plain = pair.drop_design()
         told = replace(told, plain=_correct(plain.differences, rule, (-width, width), judged, confidence, plain).value)
@@ -158,6 +171,31 @@ def _correct_comparison(
         correction=found.correction,
         limit=None,
     )
+
+
+def _correct_ranking(
+    cells: list[outcomes.Cell],
+    rows: pl.DataFrame,
+    at: Layout | None,
+    rule: Rule,
+    told: tuple[outcomes.Correction, float],
+) -> _Found:
+    """The corrected mean of a cell on the scored questions, or of the first cell minus the second."""
+    judged, confidence = told
+    ranked = [rule.cells[key] for one in cells if (key := (one.dataset, one.system)) in rule.cells]
+    places = [[one.places[name] for name in rows["query_id"]] for one in ranked]
+    labels = int(ranked[0].labels[places[0]].sum()) if ranked else 0
+    layout, reason, (low, high) = at or lay_out_clusters(range(rows.height)), rule.problem, rule.bounds
+    if labels < outcomes.FEWEST_LABELS or len(ranked) < len(cells):
+        reason = reason or f"only {labels} judged pairs have labels, where at least {outcomes.FEWEST_LABELS} are needed"
+    if layout.clusters < _FEWEST_CLUSTERS:
+        reason = reason or "all scored questions belong to one cluster"
+    if reason is not None:
+        return _Found(None, None, replace(judged, labels=labels, reason=reason))
+    own, *other = (one.numbers[:, at] for one, at in zip(ranked, places, strict=True))
+    value, interval, p_value = average_queries(own - other[0] if other else own, layout, confidence)
+    found = _Found(value, interval, replace(judged, labels=labels), p_value)
+    return _clip(found, (low - high, high - low) if other else (low, high))
 
 
 def _correct(
@@ -378,6 +416,7 @@ class LabelledPair:
         scored = (of.filter(of["status"] == "scored") for of in (own, base))
         both = next(scored).join(next(scored), on="query_id", how="inner", suffix="_of_base").sort("query_id")
         self._layout = place_rows(design, both, own)
+        self.shared = both, self._layout
         self._own, self._base = _read_side(both), _read_side(both, "_of_base")
 
     def add_up(self, parts: Floats) -> Floats:
