@@ -68,14 +68,17 @@ def _parse_bank(row: Mapping[str, Any], place: str) -> NuggetBank:
     query_id = text_of(place, "the id of the question", "id", named)
     if not query_id:
         raise DataError(f"{place}: no id of a question in 'qid' or 'query_id'")
-    if any(key in row for key in _OF_AUTOJUDGE):
-        listed = [one for key in _OF_AUTOJUDGE for one in _list_entries(row.get(key), f"{place}: '{key}'")]
-    elif NUGGETS in row:
-        listed = row[NUGGETS]
-    else:
-        raise DataError(f"{place}: no nuggets in 'nuggets', 'nugget_bank' or 'claim_bank'")
     question = next((row[key] for key in ("query", "title_query") if isinstance(row.get(key), str)), "")
-    return NuggetBank(query_id, question, parse_nuggets(listed, f"{place}: {NUGGETS}"))
+    return NuggetBank(query_id, question, parse_nuggets(_list_nuggets(row, place), f"{place}: {NUGGETS}"))
+
+
+def _list_nuggets(row: Mapping[str, Any], place: str) -> Any:
+    """The nuggets as the line has them."""
+    if any(key in row for key in _OF_AUTOJUDGE):
+        return [one for key in _OF_AUTOJUDGE for one in _list_entries(row.get(key), f"{place}: '{key}'")]
+    if NUGGETS not in row:
+        raise DataError(f"{place}: no nuggets in 'nuggets', 'nugget_bank' or 'claim_bank'")
+    return row[NUGGETS]
 
 
 def _list_entries(value: object, where: str) -> Sequence[Any]:
@@ -95,6 +98,25 @@ def write_banks(banks: Iterable[NuggetBank], form: BankForm) -> bytes:
 def _dump_line(bank: NuggetBank, form: BankForm) -> bytes:
     row = _dump_nuggetizer(bank) if form == "nuggetizer" else _dump_autojudge(bank)
     return (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def replace_nuggets(row: Mapping[str, Any], nuggets: Sequence[Nugget], edit: Mapping[str, str]) -> dict[str, Any]:
+    """A bank's line with other nuggets, in its form, and with `edit` behind the earlier ones in `metadata.edits`.
+
+    What else the line says is kept, and so is what it says of a nugget that stays as it was.
+    """
+    before = _parse_bank(row, "")
+    pairs = zip(before.nuggets, _list_nuggets(row, ""), strict=True)
+    known = {one: raw for one, raw in pairs if isinstance(raw, Mapping)}
+    after = NuggetBank(before.query_id, before.question, tuple(nuggets))
+    changed: dict[str, Any] = {NUGGETS: [{**known.get(one, {}), **one.dump()} for one in nuggets]}
+    if any(key in row for key in _OF_AUTOJUDGE):
+        names = {one.text: "question_id" if one.answers else "claim_id" for one in nuggets}
+        kept = {one.text: {**known[one], names[one.text]: one.id} for one in nuggets if one in known}
+        banks = {key: of for key, of in _dump_autojudge(after).items() if key in _OF_AUTOJUDGE}
+        changed = {key: {text: kept.get(text, entry) for text, entry in of.items()} for key, of in banks.items()}
+    about = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
+    return {**row, **changed, "metadata": {**about, "edits": [*(about.get("edits") or ()), dict(edit)]}}
 
 
 def _dump_nuggetizer(bank: NuggetBank) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import compile_later
 
-Kind: TypeAlias = Literal["yes_no", "rating", "claims"]
+Kind: TypeAlias = Literal["yes_no", "rating", "claims", "nuggets"]
 VERDICTS = ("supported", "contradicted", "not_enough_info")
 """What people can say of a claim; the words are those of judges."""
 MOST_GRADES = 11
@@ -22,7 +22,7 @@ class ReviewCriterion:
     Attributes:
         name: the metric that the labels belong to: `faithfulness`.
         kind: `yes_no` or `rating` (a whole number from `low` to `high`) for the whole answer; `claims` for one of
-            `VERDICTS` for each claim that the metric's judge found.
+            `VERDICTS` for each claim that the metric's judge found; `nuggets` for a list that is edited.
         question: what is asked, as a sentence: "Does everything that the answer says follow from the contexts?"
         guidelines: how to decide; several lines of plain text. A line that begins with a choice and a colon says what
             the choice means: `5: nothing to improve.`
@@ -40,8 +40,8 @@ class ReviewCriterion:
         """The values that people can enter, as they are written: `yes, no`, `1, 2, 3, 4, 5`, or `VERDICTS`."""
         if self.kind == "claims":
             return VERDICTS
-        if self.kind == "yes_no":
-            return ("yes", "no")
+        if self.kind in ("yes_no", "nuggets"):
+            return ("yes", "no") if self.kind == "yes_no" else ()
         return tuple(map(str, range(self.low, self.high + 1)))
 
     @property

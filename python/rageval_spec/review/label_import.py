@@ -458,6 +458,9 @@ COLUMNS = (
     "probability",
 )  # fmt: skip
 """The parts of a label, in the order of a new file; `adjudicated` and `saw_judge` only if a label is so."""
+_GRADE_COLUMNS = ("query_id", "doc_id", "relevance", "annotator", "probability", "comment", "time")
+_GRADE_PARTS = ("query_id", "document", "value", "annotator", "probability", "comment", "time")
+"""The columns of a new file of people's grades of documents, and the parts of labels in them."""
 
 
 @dataclass(frozen=True)
@@ -487,13 +490,15 @@ def merge_labels(
 
     Raises DataError: the file is not CSV or TSV, or not a file of labels.
     """
-    old = _Old() if path is None else _read_old(path)
+    of_documents = any(label.document for label in labels)
+    old = _Old(_GRADE_COLUMNS if of_documents else ()) if path is None else _read_old(path)
+    parts = _GRADE_PARTS if of_documents else COLUMNS
     known = {identify(label): (label, row) for label, row in old.labels}
     problems, added, replaced, rechosen = [], 0, 0, 0
     for label, value in zip(labels, written, strict=True):
         found = known.get(identify(label))
         if found is None:
-            old.add(label, value)
+            old.add(label, value, parts)
             added += 1
             continue
         before, row = found
@@ -587,9 +592,9 @@ class _Old:
             self._header.append(name)
         return name
 
-    def add(self, label: Label, value: str) -> None:
-        """Add a row for a label."""
-        texts = {part: _write(getattr(label, part)) for part in COLUMNS} | {"value": value}
+    def add(self, label: Label, value: str, parts: Sequence[str] = COLUMNS) -> None:
+        """Add a row for a label, with these parts of it."""
+        texts = {part: _write(getattr(label, part)) for part in parts} | {"value": value}
         marks = {"adjudicated": label.adjudicated, "saw_judge": label.saw_judge}
         more = {part: "yes" for part, is_marked in marks.items() if is_marked}
         self._rows.append({self.name(part): text for part, text in {**texts, **more}.items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rageval_spec.data.labels import digest_answer
 from rageval_spec.dataclass import dataclass, field
@@ -118,6 +118,9 @@ class ReviewSheet:
     `results` is the folder or label that the user named. Without an `annotator`, people enter who judges. What the
     judge says is hidden by default, because people follow it; the page shows it to those who ask, and notes that they
     saw it.
+
+    Of the `subject` "documents", a task's answer is a document's text and its system the document's id. Of "nuggets",
+    it is the JSON list of a question's nuggets, and the label is that list as it was and as it is now.
     """
 
     name: str
@@ -128,6 +131,7 @@ class ReviewSheet:
     guidelines: str = GENERAL
     annotator: str = ""
     shows_judge: bool = False
+    subject: Literal["answers", "documents", "nuggets"] = "answers"
 
     @property
     def digest(self) -> str:
@@ -247,7 +251,9 @@ def to_payload(sheet: ReviewSheet) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        **_pick(sheet, ("digest", "name", "results", "spec_digest", "annotator", "guidelines", "shows_judge")),
+        **_pick(
+            sheet, ("digest", "subject", "name", "results", "spec_digest", "annotator", "guidelines", "shows_judge")
+        ),
         "criteria": [
             _pick(one, ("name", "kind", "scale", "choices", "low", "high", "question", "guidelines"))
             for one in sheet.criteria

@@ -167,8 +167,9 @@ def select(random: float | None, most: int, **options: Any) -> int:
 def import_(**options: Any) -> int:
     """Check the forms that people filled in, and write their labels.
 
-    FORMS are the .csv and .xlsx files of `review select`, what the page saved, and exports of Label Studio as JSON. If
+    FORMS are the .csv and .xlsx files of `review select`, what a page saved, and exports of Label Studio as JSON. If
     anything is wrong, the command lists it all and writes nothing. A label that already exists is not added again.
+    Edited nuggets go --into the file that their page was made from.
 
     \b
     rageval-spec review import review.xlsx -o labels.csv
@@ -177,6 +178,66 @@ def import_(**options: Any) -> int:
     from rageval_spec.commands.review.forms import import_forms
 
     console.write(import_forms(**options))
+    return PASSED
+
+
+_page_options = shared.together(
+    click.option(
+        "-o", "--output", type=click.Path(path_type=Path), default=Path("review.html"), show_default=True,
+        metavar="FILE", help="The page to write: .html.",
+    ),
+    click.option("--annotator", default="", metavar="NAME", help="Who works on it.  [default: the page asks]"),
+    click.option("--force", is_flag=True, help="Overwrite the file if it exists."),
+)  # fmt: skip
+
+
+@click.command("nuggets")
+@click.argument("bank", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_page_options
+def nuggets(**options: Any) -> int:
+    """Let people edit nuggets, the facts of good answers, on a page.
+
+    BANK is a .jsonl file of nuggets. On the page, people reword, merge, split, add and delete nuggets, and say which
+    are vital. `review import` brings their edits into the file, and refuses to overwrite what changed meanwhile.
+
+    \b
+    rageval-spec review nuggets nuggets.jsonl -o review.html
+    rageval-spec review import nuggets-ann.json --into nuggets.jsonl
+    """
+    from rageval_spec.commands.review.forms import write_bank_page
+
+    console.write(write_bank_page(**options))
+    return PASSED
+
+
+@click.command("qrels")
+@shared.spec_argument
+@_page_options
+@click.option("--labels", "count", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+              help="How many pairs to draw.")  # fmt: skip
+@click.option("--dataset", metavar="NAME", help="The dataset with the queries.  [default: the only one]")
+@click.option("--system", "systems", multiple=True, metavar="NAME",
+              help="Pool what this system finds; can be repeated.  [default: all systems]")  # fmt: skip
+@click.option("--depth", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N",
+              help="Pool the first N documents of each system.")  # fmt: skip
+@click.option("--qrels", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
+              help="The grades so far, as TREC qrels.  [default: those of the dataset]")  # fmt: skip
+@click.option("--scale", default="0..3", show_default=True, metavar="SCALE", help="The worst and the best grade.")
+@click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="The seed of the draw.")
+def qrels(**options: Any) -> int:
+    """Let people grade documents of queries on a page.
+
+    The pairs are drawn from what the systems find and from what is judged: as many for each query, and more at high
+    ranks. Each has the probability with which it was drawn, so that people's grades can correct a judge's. A grade that
+    a pair has is hidden until people gave theirs.
+
+    \b
+    rageval-spec review qrels spec.yaml --labels 200 -o review.html
+    rageval-spec review import labels-ann.json -o people.csv
+    """
+    from rageval_spec.commands.review.forms import write_document_page
+
+    console.write(write_document_page(**options))
     return PASSED
 
 
@@ -213,4 +274,6 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 
 
 review.add_command(select)
+review.add_command(nuggets)
+review.add_command(qrels)
 review.add_command(import_)

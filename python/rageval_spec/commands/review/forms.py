@@ -15,7 +15,8 @@ from rageval_spec.commands.results_argument import open_baseline, open_results
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.libraries import Text
+from rageval_spec.libraries import Text, pl
+from rageval_spec.review import document_grades, nugget_edits
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
 from rageval_spec.review.label_import import (
     CheckedEntries,
@@ -230,6 +231,69 @@ def _describe(
         yield Text(make_visible(f"{list_names(annotators)} share {count_noun(shared, 'task')}."), "dim")
 
 
+def write_page(sheet: ReviewSheet, output: Path, *, force: bool, then: str) -> bytes:
+    """Write the page of a sheet, and say what to do next, in the end with `then`."""
+    from rageval_spec.review.page.rendering import render_page
+
+    if _find_form(output) != "html":
+        raise UsageError(f"-o {output}: this is done on a page; end the name in .html")
+    _refuse_existing([output], force=force)
+    console.write_file(output, render_page(to_payload(sheet)))
+    lines = (f"wrote {output}: {count_noun(len(sheet.tasks), 'task')}", _NEXT["html"], f"Then: {PROGRAM} {then}")
+    return "".join(f"{make_visible(line)}\n" for line in lines).encode()
+
+
+def write_bank_page(bank: Path, output: Path, annotator: str, *, force: bool) -> bytes:
+    """Write the page on which people edit a file of nuggets."""
+    sheet = replace(nugget_edits.build_bank_sheet(bank), annotator=annotator)
+    return write_page(sheet, output, force=force, then=f"review import SAVED.json --into {shlex.quote(str(bank))}")
+
+
+def write_document_page(
+    spec: Path, output: Path, annotator: str, count: int, dataset: str | None, systems: tuple[str, ...], depth: int,
+    qrels: Path | None, scale: str, seed: int, overrides: tuple[str, ...], *, force: bool,
+) -> bytes:  # fmt: skip
+    """Draw pairs from what systems find and from what is judged, and write the page on which people grade them.
+
+    Raises DataError: a document has no text, or there is no pair.
+    """
+    from rageval_spec import kernels
+    from rageval_spec.commands.generate import narrowed_spec
+    from rageval_spec.data.tables import document_texts
+    from rageval_spec.pipeline.planning.question_selection import has_judgements, judged_queries
+    from rageval_spec.progress import ProgressDisplay
+    from rageval_spec.spec import load
+
+    whole = load(spec, overrides=overrides)
+    named = narrowed_spec.choose(whole, "datasets", dataset, "--dataset")
+    pooled = [narrowed_spec.choose(whole, "systems", one, "--system") for one in systems] or [*whole.systems]
+    narrowed = narrowed_spec.narrow(whole, {named: whole.datasets[named]}, pooled, {}, {})
+    with ProgressDisplay() as display, narrowed_spec.open_parts(narrowed, display, None, no_store=False) as parts:
+        collection = parts.datasets[named].open()
+        if qrels is not None:
+            collection = replace(collection, load_qrels=lambda: kernels.read_qrels(qrels))
+        if has_judgements(collection):  # rankings of other queries have no value
+            collection = judged_queries(collection)
+        ranked = narrowed_spec.rank_documents(narrowed, parts, collection, depth)
+        queries = collection.require("queries", "review qrels")
+        pool = document_grades.pool_pairs(ranked.values(), collection.qrels, depth)
+        pool = pool.join(queries.select("query_id"), on="query_id", how="semi")
+        documents = collection.find_documents(pool["doc_id"], "review qrels")
+    texts = dict(zip(documents["doc_id"], document_texts(documents), strict=True))
+    readable = pool.filter(pl.col("doc_id").is_in([doc_id for doc_id, text in texts.items() if text]))
+    if pool.height and not readable.height:
+        raise DataError(f"no document of the pool is in the corpus of '{named}' with a text; compare the ids")
+    pairs = document_grades.draw_pairs(readable, count, seed)
+    asked = dict(queries.select("query_id", "text").iter_rows())
+    sheet = document_grades.build_document_sheet(named, pairs, texts, asked, scale, annotator)
+    told = write_page(sheet, output, force=force, then="review import SAVED.json -o people.csv")
+    of_queries = count_noun(readable["query_id"].n_unique(), "query", "queries")
+    lines = f"drew {pairs.height:,} of {count_noun(readable.height, 'pair')} of {of_queries}\n"
+    if left_out := pool.height - readable.height:
+        lines += f"! {count_noun(left_out, 'pair')} left out: the corpus has no text of the document\n"
+    return lines.encode() + told
+
+
 MOST_SHOWN = 50
 """The most problems that a message lists."""
 MOST_PLACES = 5
@@ -240,6 +304,8 @@ def import_forms(
     forms: Sequence[Path], *, output: Path | None, into: Path | None, annotator: str, results: str | None, replace: bool
 ) -> bytes:
     """Read forms, check them, write their labels if nothing is wrong, and say what to do next."""
+    if any(edits := [nugget_edits.read_edits(path) for path in dict.fromkeys(forms)]):
+        return _import_edits([*zip(dict.fromkeys(forms), edits, strict=True)], into)
     target = _find_target(forms, output, into)
     evaluation = None if results is None else open_results(results).evaluation
     read = [read_form(path) for path in dict.fromkeys(forms)]
@@ -247,10 +313,31 @@ def import_forms(
     _refuse_problems(checked.problems)
     if not checked.labels:
         raise DataError(f"{list_names([*map(str, forms)])}: no field is filled in, so there are no labels")
-    merged = merge_labels(checked.labels, checked.written, target if target.exists() else None, replace=replace)
+    labels = document_grades.take_grades(checked.labels)
+    merged = merge_labels(labels, checked.written, target if target.exists() else None, replace=replace)
     _refuse_problems(merged.problems)
     console.write_file(target, merged.content)
     return render_text(lambda _: _describe_import(checked, merged, read, target))
+
+
+def _import_edits(edits: Sequence[tuple[Path, list[nugget_edits.BankEdit] | None]], into: Path | None) -> bytes:
+    """Apply what people edited on pages to the file of nuggets that these were made from, and say what changed."""
+    other = next((path for path, found in edits if found is None), None)
+    if other is not None:
+        raise UsageError(f"{other} has no edited nuggets, and the other files have; import them one kind at a time")
+    if into is None or not into.is_file():
+        raise UsageError("name the file of nuggets that the page was made from: --into nuggets.jsonl")
+    edited = nugget_edits.apply_edits(into, (edit for _, found in edits for edit in found or ()))
+    if edited.conflicts:
+        told = "nothing was written, because the nuggets were changed since the page was made. Make a page from the "
+        raise DataError("\n".join([f"{told}file as it is now, and edit these questions again:", *edited.conflicts]))
+    if edited.changes:
+        console.write_file(into, edited.content)
+    counts = [count_noun(len(edited.changes), "question"), count_noun(edited.confirmed, "question")]
+    lines = [f"{counts[0]} changed, {counts[1]} right as they are"]
+    lines += (f"  {query_id}: {change}" for query_id, of in edited.changes.items() for change in of)
+    lines += [f"wrote {into}"] if edited.changes else []
+    return "".join(f"{make_visible(line)}\n" for line in lines).encode()
 
 
 def _find_target(forms: Sequence[Path], output: Path | None, into: Path | None) -> Path:
@@ -315,8 +402,8 @@ def _describe_import(
     yield ""
     name = shlex.quote(str(target))
     yield Text(make_visible(f"Do people agree? {PROGRAM} review agreement {name}"))
-    metrics = [*dict.fromkeys(label.metric for label in checked.labels)]
-    for number, options in enumerate(_name_options(forms, metrics)):
+    metrics = [*dict.fromkeys(label.metric for label in checked.labels if label.metric != document_grades.RELEVANCE)]
+    for number, options in enumerate(_name_options(forms, metrics) if metrics else ()):
         asked = "What is the judge worth? " if number == 0 else " " * 25
         yield Text(make_visible(f"{asked}{PROGRAM} calibrate --labels {name}{options}"))
 

@@ -15,8 +15,8 @@ _ASSETS = Path(__file__).parent / "assets"
 _SHARED_STYLES = ("page.css", "texts.css")
 _SHARED_SCRIPTS = ("elements.js", "numbers.js", "parts.js", "marks.js", "theme.js", "keyboard.js")
 _SCRIPTS = (
-    "sheet.js", "keeping.js", "entries.js", "work.js", "files.js", "task.js", "form.js", "browse.js", "welcome.js",
-    "person.js", "review.js",
+    "sheet.js", "keeping.js", "entries.js", "work.js", "files.js", "task.js", "form.js", "nuggets.js", "browse.js",
+    "welcome.js", "person.js", "review.js",
 )  # fmt: skip
 _LISTED = ("dataset", "system", "query_id", "question", "answer_digest", "reason", "probability")
 """What the page needs of all tasks at once: for its list, its search, and the file that it saves."""

@@ -3,8 +3,8 @@
 const usesFiles = true;
 const KEPT = "Everything stays on this computer: the page makes no request. What you enter is kept in this browser until you save it as a file.";
 
-/** Whether the page may tell what the judge says of a task, to somebody who asks. */
-const mayTell = () => true;
+/** Whether the page may tell what the judge says of a task, to somebody who asks: of a document, once one has graded it. */
+const mayTell = (at) => sheet.subject !== "documents" || work.states[at] === "done";
 
 function keepEntry(at, entry) {
   const isEmpty = JSON.stringify(entry) === JSON.stringify(newEntry());

@@ -1,6 +1,5 @@
 // Saves labels as a file, and reads such a file again.
 
-const FORMAT = "rageval-labels";
 const VERSION = 1;
 
 function listLabels() {
@@ -30,13 +29,13 @@ function writeFile() {
     if (work.states[at] === "skipped" || isLost) skipped.push({ ...describeTask(task), comment });
   });
   const criteria = sheet.criteria.map(({ name, scale }) => ({ name, scale }));
-  return JSON.stringify({ format: FORMAT, version: VERSION, sheet: sheet.digest, annotator: work.annotator, criteria,
+  return JSON.stringify({ format: subject.form, version: VERSION, ...(sheet.subject === "nuggets" && { previous: sheet.spec_digest }), sheet: sheet.digest, annotator: work.annotator, criteria,
     labels: listLabels(), skipped }, null, 1);
 }
 
 function nameFile() {
   const clean = (text) => text.normalize("NFC").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 40);
-  return ["labels", clean(sheet.name), clean(work.annotator)].filter(Boolean).join("-") + ".json";
+  return [subject.form.slice("rageval-".length), clean(sheet.name), clean(work.annotator)].filter(Boolean).join("-") + ".json";
 }
 
 function saveFile() {
@@ -59,7 +58,7 @@ function parseFile(text) {
   } catch {
     throw new Error("It is not JSON.");
   }
-  if (content?.format !== FORMAT) throw new Error("It is not a file of labels that a review page saved.");
+  if (content?.format !== subject.form) throw new Error(`It is not a file of ${subject.form.slice("rageval-".length)} that a review page saved.`);
   if (content.version !== VERSION) throw new Error(`It has version ${content.version}; this page reads version ${VERSION}.`);
   if (content.sheet !== sheet.digest) {
     throw new Error(`Its labels belong to another sheet (${content.sheet}). This page is sheet ${sheet.digest}.`);

@@ -25,7 +25,8 @@ function redrawForm() {
   const { task } = shown;
   const criteria = sheet.criteria.map((criterion, at) => ({ criterion, at, places: task.slots.map((_, place) => place)
     .filter((place) => task.slots[place].criterion === at) }));
-  refill(document.getElementById("panels"), criteria.map(drawPanel));
+  refill(document.getElementById("panels"), sheet.subject === "nuggets" ? drawNuggetPanel() : criteria.map(drawPanel));
+  if (sheet.subject === "nuggets") redrawNuggets();
   if (focused) document.querySelector(`#panels [data-name="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   redrawRest();
 }

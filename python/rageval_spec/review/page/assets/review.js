@@ -5,6 +5,8 @@ const KEYS = [["1 … 9", "Answer: the grade (t is 10); 1, 2 or 3 for a claim"],
   ["u", "Undo"], ["c", "Comment; Esc leaves it, Ctrl+Enter goes on"], ["a", "Show or hide all contexts"], ["o", "Show or hide the judge's opinion"],
   ["l", "List of all tasks"], ["s", "Save the file"], ["?", "These keys"]];
 
+const listKeys = () => (sheet.subject === "nuggets" ? NUGGET_KEYS : KEYS);
+
 function drawTop() {
   refill(document.getElementById("top"),
     el("div", { class: "brand" }, el("span", { class: "dot", "aria-hidden": "true" }, "✎"), name(sheet.name)),
@@ -14,7 +16,7 @@ function drawTop() {
         usesFiles && el("button", { type: "button", class: "toggle", id: "save", "aria-keyshortcuts": "s", on: { click: save } }),
         el("button", { type: "button", class: "toggle person", title: "Files, and another person", on: { click: showPerson } }, name(work.annotator))],
       el("button", { type: "button", class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)",
-        on: { click: () => showKeys(KEYS) } }, "?"),
+        on: { click: () => showKeys(listKeys()) } }, "?"),
       el("button", { type: "button", class: "icon", id: "theme", on: { click: changeTheme } })));
   applyTheme(readTheme());
   if (work) drawProgress();
@@ -24,9 +26,9 @@ function drawProgress() {
   const counts = countStates();
   const total = sheet.tasks.length;
   const rest = estimateRest();
-  const text = [`${counts.done.toLocaleString("en")} of ${total.toLocaleString("en")} labelled`,
+  const text = [`${counts.done.toLocaleString("en")} of ${total.toLocaleString("en")} ${subject.done}`,
     counts.skipped > 0 && `${counts.skipped} skipped`, rest !== null && isAnyWaiting() && describeRest(rest)].filter(Boolean).join(" · ");
-  refill(document.getElementById("progress"), el("progress", { max: total, value: counts.done, "aria-label": "Labelled tasks" }),
+  refill(document.getElementById("progress"), el("progress", { max: total, value: counts.done, "aria-label": `Tasks ${subject.done}` }),
     el("span", { class: "small", id: "so-far" }, text));
   if (usesFiles) refill(document.getElementById("save"), "Save file",
     work.unsaved > 0 && [el("span", { class: "unsaved", "aria-hidden": "true" }), spoken(" (there are changes that no file has)")]);
@@ -93,13 +95,13 @@ function goOn() {
   const at = findTask(1, (one) => one !== shown.at && isWaiting(one) && (!isFiltered || passes(one)), true);
   if (at >= 0) showTask(at);
   else if (isFiltered && isAnyWaiting()) go(1);
-  else if (isWaiting(shown.at)) say("All other tasks are done. This one is not labelled yet.");
+  else if (isWaiting(shown.at)) say("All other tasks are done. This one is not yet.");
   else showDone();
 }
 
 function showDone() {
   const { done, skipped } = countStates();
-  const dialog = showMessage("All tasks are done", el("p", {}, `You labelled ${formatCount(done, "task")}${skipped ? ` and skipped ${skipped}` : ""}. `,
+  const dialog = showMessage("All tasks are done", el("p", {}, `You ${subject.done} ${formatCount(done, "task")}${skipped ? ` and skipped ${skipped}` : ""}. `,
     usesFiles ? "Save the file and give it to the person who sent you this page." : KEPT),
     usesFiles && el("button", { type: "button", class: "main", on: { click: () => { dialog.close(); save(); } } }, "Save file"));
 }
@@ -160,8 +162,13 @@ function pressKey(event) {
   }
   if (isForOthers(event)) return;
   const field = event.target.closest?.("input, select, textarea");
+  if (field?.matches(".fact") && event.key === "Enter") {
+    event.preventDefault();
+    endFact(field);
+    return;
+  }
   if (field) {
-    if (event.key === "Escape") document.getElementById("task-title").focus({ preventScroll: true });
+    if (event.key === "Escape") (field.closest(".nugget") ?? document.getElementById("task-title")).focus({ preventScroll: true });
     return;
   }
   if (event.key.length === 1 && !usesKeys()) return;
@@ -179,11 +186,13 @@ function pressKey(event) {
 }
 
 function actionOf(key) {
+  const act = sheet.subject === "nuggets" && nuggetAction(key.length === 1 ? key.toLowerCase() : key);
+  if (act) return act;
   const slot = shown.task.slots[shown.slot];
   const option = slot && criterionOf(slot).options.find((one) => one.key && one.key === key.toLowerCase());
   if (option) return () => answer(shown.slot, option.value);
   const keys = {
-    j: () => go(1), k: () => go(-1), x: skip, u: takeBack, a: openContexts, l: showList, s: save, "?": () => showKeys(KEYS),
+    j: () => go(1), k: () => go(-1), x: skip, u: takeBack, a: openContexts, l: showList, s: save, "?": () => showKeys(listKeys()),
     o: toggleTold, c: () => document.getElementById("comment").focus(),
     ArrowLeft: () => chooseSlot(shown.slot - 1), ArrowRight: () => chooseSlot(shown.slot + 1),
     Backspace: () => slot && (clearLabel(shown.at, slot), redrawAll()),

@@ -3,6 +3,14 @@
 /** The head of the data; set before anything is drawn. */
 let sheet = null;
 
+/** What a sheet of another subject than answers says and keeps. */
+const SUBJECTS = {
+  answers: { noun: "answer", title: "Answer", done: "labelled", form: "rageval-labels", contexts: "Contexts" },
+  documents: { noun: "document", title: "Document", done: "labelled", form: "rageval-labels" },
+  nuggets: { noun: "question", title: "Nuggets", done: "checked", form: "rageval-nuggets" },
+};
+let subject = SUBJECTS.answers;
+
 const CHOICES = {
   yes: { word: "Yes", key: "y", kind: "good", sign: "✓" },
   no: { word: "No", key: "n", kind: "bad", sign: "✗" },
@@ -13,6 +21,9 @@ const CHOICES = {
 
 function prepare(head) {
   sheet = head;
+  subject = SUBJECTS[head.subject] ?? SUBJECTS.answers;
+  STATES.done.word = subject.done;
+  STATES.open.word = `not ${subject.done}`;
   for (const criterion of sheet.criteria) {
     const [means, lines] = splitGuidelines(criterion);
     criterion.lines = lines;
@@ -51,6 +62,7 @@ function criterionOf(slot) {
 }
 
 function optionOf(slot, value) {
+  if (criterionOf(slot).kind === "nuggets") return Array.isArray(value?.now) ? { word: "checked", kind: "good", sign: "✓" } : undefined;
   return criterionOf(slot).options.find((option) => option.value === value);
 }
 

@@ -22,12 +22,17 @@ function drawTask() {
   return el("article", { class: "task", "aria-labelledby": "task-title" },
     el("p", { class: "crumbs", id: "crumbs" }, drawCrumbs()),
     el("h1", { id: "task-title", tabindex: "-1", class: "prose", dir: "auto" }, task.question || "(The question is empty.)"),
-    el("section", { class: "answer", "aria-label": "Answer" }, el("h2", {}, "Answer"), drawAnswer(task)),
+    el("section", { class: `answer ${sheet.subject}`, "aria-label": subject.title }, el("h2", {}, subject.title, sheet.subject === "documents" && drawDocumentName(task)),
+      sheet.subject === "nuggets" ? el("div", { id: "nuggets" }) : drawAnswer(task)),
     task.references.length > 0 && el("section", { class: "reference", "aria-label": "Reference" },
       el("h2", {}, task.references.length > 1 ? "Reference answers" : "Reference answer"),
       task.references.map((text) => foldLong(el("p", { class: "prose", dir: "auto" }, text), text, "reference"))),
-    el("section", { class: "contexts", "aria-label": "Contexts" }, drawContexts(task)),
-    el("section", { class: "told", id: "told", "aria-label": "The judge's opinion" }, drawTold(at, task)));
+    (task.contexts.length > 0 || sheet.subject === "answers") && el("section", { class: "contexts", "aria-label": "Contexts" }, drawContexts(task)),
+    sheet.subject !== "nuggets" && el("section", { class: "told", id: "told", "aria-label": "The judge's opinion" }, drawTold(at, task)));
+}
+
+function drawDocumentName(task) {
+  return [" ", name(task.system, { class: "name muted" })];
 }
 
 function drawCrumbs() {
@@ -169,7 +174,7 @@ function drawTold(at, task) {
   return [toggle, el("div", { class: "opinion" },
     el("dl", { class: "pairs" },
       values.map((criterion) => pair(criterion.name, task.judged[criterion.name] === null ? "no value" : formatNumber(task.judged[criterion.name], 3))),
-      pair("system", task.system), task.reason && pair("chosen because", task.reason)),
+      sheet.subject === "answers" && pair("system", task.system), task.reason && pair("chosen because", task.reason)),
     task.verdicts.length > 0 && el("ol", { class: "verdicts" }, task.verdicts.map((claim) => drawOpinion(claim, metrics.size > 1))))];
 }
 

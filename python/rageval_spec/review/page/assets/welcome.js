@@ -17,7 +17,7 @@ function showWelcome() {
   } } },
     el("label", { class: "field" }, el("span", {}, "Your name"), field),
     el("label", { class: "check" }, shuffled, el("span", {}, "Show the tasks in an order of my own")),
-    el("button", { type: "submit", class: "main" }, "Start labelling"));
+    el("button", { type: "submit", class: "main" }, sheet.subject === "nuggets" ? "Start" : "Start labelling"));
   const load = pickFile("Continue from a saved file", async (file) => {
     try {
       const found = parseFile(file.text);
@@ -46,7 +46,9 @@ function describeWork() {
   if (!sheet.tasks.length) return "This sheet has no answers to judge.";
   const asked = sheet.criteria.map((criterion) => criterion.label);
   const list = asked.length > 1 ? `${asked.slice(0, -1).join(", ")} and ${asked.at(-1)}` : asked[0];
-  return `Read ${formatCount(sheet.tasks.length, "answer")} and judge ${sheet.tasks.length === 1 ? "its" : "their"} ${list}.`;
+  const its = sheet.tasks.length === 1 ? "its" : "their";
+  if (sheet.subject === "nuggets") return `Check the nuggets of ${formatCount(sheet.tasks.length, "question")}, and edit them.`;
+  return `Read ${formatCount(sheet.tasks.length, subject.noun)} and judge ${its} ${list}.`;
 }
 
 /** A button that reads a file of the reader's: `act` gets its name and text. */
