@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.evidence.passages import Chunk, Passage
 from rageval_spec.errors import DataError
-from rageval_spec.reading.quote_search import SIMILAR, PassageFinder, PassageIndex, SearchedText, is_similar
+from rageval_spec.reading.quote_search import (
+    SIMILAR,
+    PassageFinder,
+    PassageIndex,
+    SearchedText,
+    find_run,
+    is_similar,
+)
 
 GUIDE = (
     "# Refunds\n\nRefunds take **14 days**. After that, we charge a fee of 5 €.\n\n"
@@ -148,3 +155,22 @@ def test_quotes_with_small_edits_are_found_in_published_texts(shared_data: Path)
         found += is_similar(edited, place) and abs(place.start - start) <= 15
         absent += is_similar(quote, SearchedText(other).find(quote))
     assert (found, absent) == (200, 0)
+
+
+def test_whole_words_come_before_parts_of_words() -> None:
+    text = SearchedText("It costs 15 euros. Later, it costs 5 euros, and in May 5 euros.")
+    found = text.find("5 euros")
+    assert found is not None
+    assert (text.text[found.start - 6 : found.end], found.occurrences) == ("costs 5 euros", 2)
+    near = text.find("5 EUROS", near=60)
+    assert near is not None and (near.start, near.occurrences) == (text.text.rindex("5 euros"), 1)
+    part = SearchedText("It costs 15 euros.").find("5 euros")
+    assert part is not None and part.start == 10  # better than nothing
+
+
+@given(st.text("ab", min_size=30, max_size=80), st.text("ab", min_size=30, max_size=80))
+def test_a_run_stands_in_both_texts_and_cannot_be_longer(text: str, other: str) -> None:
+    at, there, length = find_run(text, other)
+    assert text[at : at + length] == other[there : there + length]
+    assert length == 0 or length >= 12
+    assert not text[:at] or not other[:there] or not length or text[at - 1] != other[there - 1]

@@ -7,11 +7,13 @@ this place can be off by a few characters.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from rageval_spec.data.evidence.passages import Chunk, Passage
@@ -23,10 +25,13 @@ SIMILAR = 0.8
 FEWEST_LETTERS = 20
 """A quote with fewer letters and digits must stand in its document as it is, but for case and punctuation."""
 _WORD = compile_later(r"[^\W_]+")
+_JOINT = compile_later(r"[^\W_]{2}")
 _ALIGNED = 500
 """The most letters and digits that are compared with every place of a document, which takes time by their square."""
 _LEAST_PART = 12
 """The fewest letters and digits by which a part of a text is recognised."""
+_MOST_PLACES = 10
+"""The places at which such a part is compared further, where a text repeats it."""
 
 
 class Found(NamedTuple):
@@ -72,14 +77,30 @@ class SearchedText:
         start = offsets[first - 1] + 1 if first else 0
         return start, offsets[last] if last < len(offsets) else len(self.text)
 
-    def find(self, quote: str) -> Found | None:
-        """The place that is most similar to a quote, however little it is; None if there is none."""
-        if (exact := self.text.find(quote)) >= 0:
-            return Found(exact, exact + len(quote), occurrences=self.text.count(quote))
+    def find(self, quote: str, near: int | None = None) -> Found | None:
+        """The place that is most similar to a quote, however little it is; None if there is none.
+
+        Of several places with exactly this text, those count where it is not a part of longer words, and of these the
+        first, or that which begins nearest to an offset.
+        """
+        exact = [(one.start(), one.end()) for one in re.finditer(re.escape(quote), self.text)]
         wanted = SearchedText(quote).letters
-        if wanted and (at := self.letters.find(wanted)) >= 0:
-            return Found(*self.unfold(at, at + len(wanted)), occurrences=self.letters.count(wanted))
-        return self._find_similar(wanted)
+        places = self._keep_whole(exact) or self.list_places(wanted)
+        if not places:
+            return self._find_similar(wanted)
+        start, end = places[0] if near is None else min(places, key=lambda place: abs(place[0] - near))
+        return Found(start, end, occurrences=len(places) if near is None else 1)
+
+    def list_places(self, wanted: str) -> list[tuple[int, int]]:
+        """Where these letters and digits stand, as offsets in the text; whole words only, if there are any."""
+        starts = [one.start() for one in re.finditer(re.escape(wanted), self.letters)] if wanted else []
+        return self._keep_whole([self.unfold(at, at + len(wanted)) for at in starts])
+
+    def _keep_whole(self, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        return [one for one in places if self._is_whole(*one)] or places
+
+    def _is_whole(self, start: int, end: int) -> bool:
+        return not any(0 < at < len(self.text) and _JOINT.match(self.text, at - 1) for at in (start, end))
 
     def _find_similar(self, wanted: str) -> Found | None:
         """The most similar place; that of a long text is where its beginning is, up to its end."""
@@ -122,6 +143,7 @@ class PassageFinder:
         self._documents = documents
         self._chunks = lru_cache(maxsize=64)(SearchedText)
         self._quotes = lru_cache(maxsize=4096)(SearchedText)
+        self._find_run = lru_cache(maxsize=64)(lambda wanted, document: find_run(wanted, document.letters, 8))
 
     def locate(self, passage: Passage, chunk: Chunk) -> tuple[int, int] | None:
         """The part, as offsets in the passage; None if the chunk contains nothing of it."""
@@ -152,34 +174,60 @@ class PassageFinder:
         document = self._documents.get(passage.document)
         if document is None or not chunk.text:
             return
-        wanted, end = self._chunks(chunk.text).letters, 0
-        while len(wanted) >= _LEAST_PART and (at := document.letters.find(wanted, end)) >= 0:
-            end = at + len(wanted)
-            yield document.unfold(at, end, widely=True)
+        wanted = self._chunks(chunk.text).letters
+        if len(wanted) < _LEAST_PART:
+            return
+        if wanted in document.letters:
+            starts = [one.start() for one in re.finditer(re.escape(wanted), document.letters)]
+            yield from (document.unfold(at, at + len(wanted), widely=True) for at in starts)
+        elif (run := self._find_run(wanted, document)).length >= max(2 * _LEAST_PART, len(wanted) / 2):
+            yield document.unfold(run.there, run.there + run.length, widely=True)  # without its own header or footer
 
 
 def _find_part(quote: SearchedText, chunk: SearchedText) -> tuple[int, int] | None:
-    """The part of a quote that stands in a chunk: all of it, its beginning or end, or a middle that fills the chunk."""
+    """The part of a quote that stands in a chunk: all of it, or its longest run of letters and digits that does.
+
+    A run shorter than 24 must reach an end of both.
+    """
     wanted, given = quote.letters, chunk.letters
     if not wanted:
         return (0, len(quote.text)) if quote.text in chunk.text else None
     if wanted in given:
         return 0, len(quote.text)
-    if len(given) >= _LEAST_PART and (at := wanted.find(given)) >= 0:
-        return quote.unfold(at, at + len(given), widely=True)
-    start, end = _overlap(given, wanted), _overlap(wanted, given)
-    first, last = (0, start) if start > end else (len(wanted) - end, len(wanted))
-    return None if first == last else quote.unfold(first, last, widely=True)
+    at, there, length = find_run(wanted, given)
+    ends = at * there == 0 and (at + length == len(wanted) or there + length == len(given))
+    if length < _LEAST_PART or (length < 2 * _LEAST_PART and not ends):
+        return None
+    return quote.unfold(at, at + length, widely=True)
 
 
-def _overlap(before: str, after: str) -> int:
-    """The length of the longest end of a text that another one begins with; 0 if it is shorter than `_LEAST_PART`."""
-    at = before.find(after[:_LEAST_PART], max(0, len(before) - len(after)))
-    while 0 <= at <= len(before) - _LEAST_PART:
-        if after.startswith(before[at:]):
-            return len(before) - at
-        at = before.find(after[:_LEAST_PART], at + 1)
-    return 0
+class Run(NamedTuple):
+    """Letters and digits that two texts share in a row: where in the one, where in the other, and how many."""
+
+    at: int
+    there: int
+    length: int
+
+
+def find_run(text: str, other: str, most: int = 64) -> Run:
+    """The longest run of one text in another, of those that hold one of `most` parts of 12, the ends among them."""
+    best, last = Run(0, 0, 0), len(text) - _LEAST_PART
+    for at in sorted({last * number // (most - 1) for number in range(most)}) if last >= 0 else ():
+        for seed in islice(re.finditer(re.escape(text[at : at + _LEAST_PART]), other), _MOST_PLACES):
+            there, size = seed.start(), len(text)
+            after = _count_equal(text[at:], other[there : there + size - at])
+            before = _count_equal(text[:at][::-1], other[max(0, there - at) : there][::-1])
+            best = max(best, Run(at - before, there - before, before + after), key=lambda one: one.length)
+    return best
+
+
+def _count_equal(one: str, other: str) -> int:
+    """How many letters two texts begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 class PassageIndex:

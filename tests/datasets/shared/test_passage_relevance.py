@@ -194,25 +194,33 @@ def test_offsets_of_chunks_that_are_none_are_told_with_their_row(
 
 
 def test_offsets_that_are_not_those_of_the_documents_are_an_error(tmp_path: Path) -> None:
-    """Such as those of another version of the documents; one wrong chunk among right ones is not."""
+    """Such as those of another version of the documents; one chunk that says something else is not."""
     passage = [{"document": "guide.md", "quote": QUOTE}]
     rows = [
         {"doc_id": f"c{n}", "text": GUIDE[at : at + 20], "document_id": "guide.md", "start": at + 30}
         for n, at in enumerate((0, 20))
     ]
-    write(tmp_path / "chunks.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    shown = (
-        r"the chunk 'c0' is '# Refunds .*', but characters 30 to 50 of 'guide.md' are 's\. After .*'; count characters"
-    )
-    with pytest.raises(DataError, match=shown + ".*; so it is for 2 of 2 chunks"):
-        open_rows(tmp_path, passage, corpus="chunks.jsonl").qrels  # noqa: B018
     right = [
         {**row, "doc_id": f"r{n}", "text": GUIDE[(at := int(str(row["start"]))) : at + 20]}
         for n, row in enumerate(rows)
     ]
+
+    def judge(*chunks: dict[str, Any]) -> object:
+        write(tmp_path / "chunks.jsonl", "".join(json.dumps(row) + "\n" for row in chunks))
+        return open_rows(tmp_path, passage, corpus="chunks.jsonl").qrels
+
+    shown = (
+        r"the chunk 'c0' is '# Refunds .*', but characters 30 to 50 of 'guide.md' are 's\. After .*', and its text is "
+        "at 2 to 20; count characters"
+    )
+    for chunks in (rows, [rows[0], *right]):
+        with pytest.raises(DataError, match=shown):
+            judge(*chunks)
+    other = [{**row, "text": "Nothing of the sort is said"} for row in rows]
+    with pytest.raises(DataError, match="as 'documents' has them; so it is for 2 of 2 chunks"):
+        judge(*other)
     headed = {**right[0], "doc_id": "r9", "text": f"From the handbook, page 3: {right[0]['text']}"}
-    write(tmp_path / "chunks.jsonl", "".join(json.dumps(row) + "\n" for row in (rows[0], headed, *right)))
-    assert open_rows(tmp_path, passage, corpus="chunks.jsonl").qrels is not None
+    assert judge(other[0], headed, *right) is not None
 
 
 def test_without_documents_a_quote_must_be_as_long_as_its_offsets_say(tmp_path: Path) -> None:
@@ -230,3 +238,38 @@ def test_the_documents_are_a_part_of_what_results_depend_on(tmp_path: Path) -> N
     assert build_dataset("jsonl", tmp_path, path="golden.jsonl", documents="docs").digest() != before
     bare = build_dataset("jsonl", tmp_path, path="golden.jsonl").content()
     assert "documents" not in bare["node"] and "coverage" not in bare["node"], "stored tables are still found"
+
+
+def test_names_of_documents_that_no_chunk_has_are_an_error(tmp_path: Path) -> None:
+    for name in ("Guide.md", "guide"):
+        write(
+            tmp_path / "chunks.jsonl",
+            json.dumps({"doc_id": "c", "text": GUIDE, "document_id": name, "start": 0}) + "\n",
+        )
+        with pytest.raises(DataError, match=f"no chunk names the document 'guide.md'; did you mean '{name}'"):
+            open_rows(tmp_path, [{"document": "guide.md", "quote": QUOTE}], corpus="chunks.jsonl").qrels  # noqa: B018
+    write(tmp_path / "chunks.jsonl", json.dumps({"doc_id": "c", "text": GUIDE, "document_id": "zz", "start": 0}) + "\n")
+    with pytest.raises(DataError, match="no chunk has anything of any passage, and all values would be 0: the chunks"):
+        open_rows(tmp_path, [{"document": "guide.md", "quote": QUOTE}], corpus="chunks.jsonl").qrels  # noqa: B018
+
+
+def test_without_documents_a_quote_in_no_chunk_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path / "chunks.jsonl", json.dumps({"doc_id": "c", "text": GUIDE, "document_id": "guide.md"}) + "\n")
+    quotes = [{"document": "guide.md", "quote": QUOTE}, {"document": "guide.md", "quote": "Bikes are green and fast."}]
+    with pytest.raises(DataError, match=r'no chunk has anything of the passage guide\.md "Bikes are'):
+        open_rows(tmp_path, quotes, corpus="chunks.jsonl", documents=None).qrels  # noqa: B018
+
+
+@pytest.mark.parametrize("header", ["Monitoring > Alerts\n\n", ""])
+@pytest.mark.parametrize("footer", ["", "\n(page 3 of the handbook)"])
+def test_chunks_without_offsets_are_found_without_their_headers(tmp_path: Path, header: str, footer: str) -> None:
+    """A passage that the border of two chunks cuts is found at the chunk with most of it."""
+    text = " ".join(f"Sentence {n} says that {n * 7919} bikes were sold in town {n * 31}." for n in range(40))
+    chunks = [
+        {"doc_id": f"c{at}", "text": f"{header}{text[at : at + 300]}{footer}", "document_id": "guide.md"}
+        for at in range(0, len(text), 300)
+    ]
+    write(tmp_path / "chunks.jsonl", "".join(json.dumps(row) + "\n" for row in chunks))
+    found = open_rows(tmp_path, [{"document": "guide.md", "quote": text[500:760]}], guide=text, corpus="chunks.jsonl")
+    assert found.qrels is not None
+    assert found.qrels.select("doc_id", "relevance").rows() == [("c600", 1)]

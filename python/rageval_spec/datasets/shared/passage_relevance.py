@@ -18,7 +18,7 @@ from rageval_spec.plugin import InputFile
 from rageval_spec.reading.column_names import CHUNK
 from rageval_spec.reading.formats.json_files import text_of
 from rageval_spec.reading.formats.records import Records, qrels_table
-from rageval_spec.reading.quote_search import Found, PassageFinder, PassageIndex, SearchedText, is_similar
+from rageval_spec.reading.quote_search import Found, PassageFinder, PassageIndex, SearchedText, find_run, is_similar
 from rageval_spec.reading.rows import split_ids
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError, is_missing, read_count, read_id, read_text
 from rageval_spec.wording import count_noun
@@ -30,6 +30,8 @@ _GRADE = ("grade", "relevance")
 _LONGEST = 80
 _LEAST_SHARED = 0.5
 """The least similarity of a chunk to its document. Chunks can have headers, and lack what questions were made from."""
+_LEAST_HERE = 0.9
+"""The least share of what a chunk has in common with its document in a row that must be at the chunk's offsets."""
 
 
 class CoverageShare(BaseModel):
@@ -136,6 +138,16 @@ def list_originals(path: Path) -> Sequence[InputFile]:
     return found or [InputFile(path, ("documents",), kind="folder")]
 
 
+def _keep_highest(passages: Iterable[Passage]) -> list[Passage]:
+    """Each place once, with the highest of its grades."""
+    kept: dict[tuple[object, ...], Passage] = {}
+    for one in passages:
+        key = (one.document, one.start, one.end, one.quote if one.start is None else None)
+        if key not in kept or kept[key].grade < one.grade:
+            kept[key] = one
+    return [*kept.values()]
+
+
 @dataclass(frozen=True)
 class PassageSources:
     """The files that passages are looked up in.
@@ -154,17 +166,22 @@ class PassageSources:
         """Find the passages in the documents, and the chunks of the corpus that touch them.
 
         Raises:
-            DataError: a document, or a quote in it, cannot be found, and the message shows the nearest place; or most
-                chunks that touch a passage have another text than their document has at their offsets.
+            DataError: a document, or a quote in it, cannot be found, and the message shows the nearest place; a chunk
+                that touches a passage has another text than its document has at its offsets; or no chunk has anything
+                of a passage, and its document is not known or is named otherwise by chunks.
         """
         wanted = {one.document for found in passages.values() for one in found}
         texts = {name: SearchedText(text) for name, text in self._read_documents(wanted).items()}
-        settled = {query_id: [self._settle(one, texts) for one in found] for query_id, found in passages.items()}
-        finder, chunk_ids, misplaced, placed = PassageFinder(texts), set[str](), list[str](), 0
+        settled = {
+            query_id: _keep_highest(self._settle(one, texts) for one in found) for query_id, found in passages.items()
+        }
+        finder, chunk_ids, named = PassageFinder(texts), set[str](), set[str]()
+        misplaced, placed = list[str](), 0
         index, bare = PassageIndex(settled, finder), PassageRelevance(settled, {}, finder.locate)
         touches: dict[str, dict[str, Sequence[Touch]]] = {query_id: {} for query_id in settled}
         for chunk_id, chunk in self._list_chunks(wanted):
             chunk_ids.add(chunk_id)
+            named.update(filter(None, [chunk.document]))
             found = {
                 query_id: bare.find_touches(query_id, [(chunk_id, chunk)]) for query_id in index.list_candidates(chunk)
             }
@@ -172,9 +189,11 @@ class PassageSources:
                 touches[query_id] |= touched
             if any(found.values()) and chunk.start is not None and chunk.text and chunk.document in texts:
                 placed += 1
-                misplaced += _explain_misplaced(chunk_id, chunk, texts[chunk.document])
+                misplaced += _check_place(chunk_id, chunk, texts[chunk.document])
         if 2 * len(misplaced) > placed:
             raise DataError(f"{misplaced[0]}; so it is for {len(misplaced):,} of {count_noun(placed, 'chunk')}")
+        if chunk_ids:
+            _check_found(settled, touches, texts, sorted(named))
         return PassageRelevance(settled, touches, finder.locate, self.at_least, frozenset(chunk_ids - wanted), judged)
 
     def _read_documents(self, wanted: set[str]) -> dict[str, str]:
@@ -193,7 +212,10 @@ class PassageSources:
         """A passage with the offsets that it has in its document, if that is known."""
         document = texts.get(one.document)
         if document is None and self.documents is not None:
-            hint = suggest(one.document, [*texts]) or f"it has {len(texts):,} documents, such as {min(texts)!r}"
+            hint = (
+                suggest(one.document, [*texts])
+                or f"it has {count_noun(len(texts), 'document')}, such as {min(texts)!r}"
+            )
             raise DataError(f"{one.place}: there is no document {one.document!r} in {self.documents}; {hint}")
         quote, there = one.quote, "" if document is None or one.start is None else document.text[one.start : one.end]
         if document is None and quote is not None and one.length != len(quote):
@@ -204,7 +226,7 @@ class PassageSources:
             raise DataError(f"{one.place}: the passage {one.name} does not exist: {size}")
         if document is None or quote is None or (there and SearchedText(there).letters == SearchedText(quote).letters):
             return one
-        found = document.find(quote)
+        found = document.find(quote, one.start)
         if found is None or not is_similar(quote, found):
             raise DataError(_explain_absent(one, document, found))
         start, end, similarity, occurrences = found
@@ -226,15 +248,50 @@ def _explain_absent(one: Passage, document: SearchedText, nearest: Found | None)
     return f"{message}; the nearest place is {told}; correct the quote, or give 'start' and 'end'"
 
 
-def _explain_misplaced(chunk_id: str, chunk: Chunk, document: SearchedText) -> Iterator[str]:
-    """What is wrong with the offsets of a chunk, if its text has nothing to do with what is there."""
+def _check_place(chunk_id: str, chunk: Chunk, document: SearchedText) -> Iterator[str]:
+    """What is wrong with the offsets of a chunk, if its text has nothing to do with what is there.
+
+    Raises:
+        DataError: its text stands elsewhere in the document.
+    """
     from rapidfuzz.distance import Indel
 
     there, said = document.text[chunk.start : chunk.end], chunk.text or ""
     known, given = SearchedText(there).letters, SearchedText(said).letters
-    if known not in given and Indel.normalized_similarity(known, given) < _LEAST_SHARED:
-        place = f"characters {chunk.start:,} to {chunk.end:,} of {chunk.document!r} are {_show(there)}"
-        yield f"the chunk {chunk_id!r} is {_show(said)}, but {place}; count characters as 'documents' has them"
+    if known in given:
+        return
+    here, best = find_run(given, known), find_run(given, document.letters, 8)
+    is_elsewhere = best.length >= len(given) / 2 and here.length < _LEAST_HERE * best.length
+    if not is_elsewhere and Indel.normalized_similarity(known, given) >= _LEAST_SHARED:
+        return
+    start, end = document.unfold(best.there, best.there + best.length) if is_elsewhere else (0, 0)
+    found = f", and its text is at {start:,} to {end:,}" if is_elsewhere else ""
+    place = f"characters {chunk.start:,} to {chunk.end:,} of {chunk.document!r} are {_show(there)}{found}"
+    told = f"the chunk {chunk_id!r} is {_show(said)}, but {place}; count characters as 'documents' has them"
+    if is_elsewhere:
+        raise DataError(told)
+    yield told
+
+
+def _check_found(
+    settled: Mapping[str, Sequence[Passage]],
+    touches: Mapping[str, Mapping[str, Sequence[Touch]]],
+    texts: Mapping[str, SearchedText],
+    named: Sequence[str],
+) -> None:
+    """Refuse passages of which no chunk has anything, where that looks like a mistake in a name or a quote."""
+    found = {(query_id, one.passage) for query_id, of in touches.items() for each in of.values() for one in each}
+    for one in (one for query_id, of in settled.items() for n, one in enumerate(of) if (query_id, n) not in found):
+        if one.document not in named and (hint := suggest(one.document, named)):
+            what = f"no chunk names the document {one.document!r}; {hint} Chunks and passages must name documents alike"
+        elif one.document not in texts and one.start is None:
+            what = f"no chunk has anything of the passage {one.name}; correct the quote, or name 'documents'"
+        elif not found:
+            others = f"the chunks are of documents such as {named[0]!r}" if named else "the chunks name no documents"
+            what = f"no chunk has anything of any passage, and all values would be 0: {others}"
+        else:
+            continue
+        raise DataError(f"{one.place}: {what}")
 
 
 def _show(text: str) -> str:
