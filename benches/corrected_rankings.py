@@ -22,7 +22,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,8 @@ from rageval_spec.libraries import pl
 from rageval_spec.statistics.raters.corrected_rankings import GradedPairs, average_queries, correct_queries
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
-Floats, Ints = NDArray[np.float64], NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
 MEASURES = ("ndcg@10", "recall@10", "precision@10", "rr")
 SHARES = (0.3, 0.35, 0.35)
 DEPTH, FAR = 20, 9999
@@ -56,7 +57,7 @@ class Pool(NamedTuple):
         chosen = random.integers(0, len(ends) - 1, len(ends) - 1)
         rows = np.concatenate([np.arange(ends[one], ends[one + 1]) for one in chosen])
         queries = np.repeat(np.arange(len(chosen)), np.diff(ends)[chosen])
-        return Pool(queries, self.people[rows], tuple(of[rows] for of in self.ranks), self.overlap[rows])  # type: ignore[arg-type]
+        return Pool(queries, self.people[rows], tuple(of[rows] for of in self.ranks), self.overlap[rows])
 
 
 def load(folder: Path, most: int = 600) -> Pool:
@@ -137,11 +138,13 @@ def judge(pool: Pool, errors: str, random: np.random.Generator) -> Ints:
     """The judge's grades. `spread`: 5% of the others are taken for relevant and 25% of the relevant are missed."""
     people, best, highest, size = pool.people, pool.best, pool.people.max(), len(pool.people)
     if errors == "overlap":
-        return (pool.overlap >= np.sort(pool.overlap)[-int((people > 0).sum())]).astype(np.int64)
+        lexical: Ints = (pool.overlap >= np.sort(pool.overlap)[-int((people > 0).sum())]).astype(np.int64)
+        return lexical
     chance = random.random(size)
     if errors == "grades":  # a third are one off
         moved = np.clip(people + random.choice([-1, 1], size), 0, max(highest, 1))
-        return np.where(chance < np.where(people > 0, 0.3, 0.04), moved, people)
+        graded: Ints = np.where(chance < np.where(people > 0, 0.3, 0.04), moved, people)
+        return graded
     false, missed = np.full(size, 0.05), np.full(size, 0.25)
     if errors == "rank":
         false, missed = (

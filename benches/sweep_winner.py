@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
-from rageval_spec.sweep.field import Field
+from rageval_spec.sweep.field import Field, Placing
 
 METRIC: Any = SimpleNamespace(statistic="mean", bounds=(0.0, 1.0), higher_is_better=True)
 NAMES = ("naive", "corrected", "wider", "ruled out", "any equal", "lone wrong", "found")
@@ -76,7 +76,7 @@ def measure(case: Case, draws: int, seed: int) -> dict[str, float]:
     top = max(case.effects)
     is_unique = case.effects.count(top) == 1
     for _ in range(draws):
-        whole, last, placings = draw(case, random), {}, {}
+        whole, last, placings = draw(case, random), dict[str, dict[str, float]](), dict[str, Placing]()
         rounds = [case.questions // 4, case.questions // 2, case.questions] if case.halving else [case.questions]
         left = [*whole]
         for number, size in enumerate(rounds, start=1):
@@ -85,8 +85,11 @@ def measure(case: Case, draws: int, seed: int) -> dict[str, float]:
             placings |= field.place(some, number, len(rounds))
             left = [name for name in left if placings[name].standing in ("best", "tied")]
         found = field.sum_up("system", rounds, placings, last)
-        winner, is_alone = int(found.best[1:]), len(left) == 1
-        usual, corrected = placings[found.best].aggregate.interval, found.corrected.interval
+        assert found.best is not None
+        winner, is_alone, best = int(found.best[1:]), len(left) == 1, placings[found.best].aggregate
+        assert best is not None and found.corrected is not None
+        usual, corrected = best.interval, found.corrected.interval
+        assert usual is not None and corrected is not None
         true = 0.45 + case.effects[winner]
         counts["naive"] += usual.low <= true <= usual.high
         counts["corrected"] += corrected.low <= true <= corrected.high

@@ -44,7 +44,7 @@ def test_the_digest_is_the_same_in_every_version() -> None:
 
 
 def test_all_messages_count() -> None:
-    assert REQUEST.characters == len("Be brief.") + len("Why?")
+    assert REQUEST.size == len("Be brief.") + len("Why?")
 
 
 def test_a_stopped_evaluation_is_not_an_error_of_the_model() -> None:

@@ -94,7 +94,8 @@ def test_each_combination_has_results_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_winner_and_a_field_that_cannot_be_split(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir(), (tmp_path / "two").mkdir()
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
     result = invoke("run", write_answers(tmp_path / "one", good=8, bad=50))
     assert "best: path=good.jsonl has" in result.stdout and "All others are significantly worse." in result.stdout
     found = sweep(write_answers(tmp_path / "two", a=8, b=9, c=8))

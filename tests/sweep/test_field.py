@@ -49,7 +49,7 @@ def test_by_hand_the_clear_loser_is_worse_and_the_near_one_is_not_told_apart() -
 
 def test_where_low_is_good_the_lowest_is_best() -> None:
     found = make_field(higher_is_better=False, bounds=(0.0, None)).place(
-        number(fast=[1.0, 1.5] * 6, slow=[2.0, 2.5] * 6), 0.05
+        number(fast=[1.0, 1.5] * 6, slow=[2.0, 2.5] * 6)
     )
     assert standings(found) == {"fast": "best", "slow": "worse"}
 

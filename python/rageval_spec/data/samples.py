@@ -87,8 +87,11 @@ class Sample:
         value = (self.columns or {}).get(NUGGETS)
         return None if value in (None, "") else parse_nuggets(value, f"the column '{NUGGETS}'")
 
-    def lacks(self, part: Part | Literal["claims"]) -> bool:
+    def lacks(self, part: Part | Literal["claims", "goal"]) -> bool:
         """Whether a part is unknown (None). Empty texts and empty lists of contexts are known."""
-        if part == NUGGETS:  # not parsed here: what is wrong with them is told where they are judged
-            return (self.columns or {}).get(NUGGETS) in (None, "")
+        if part in (
+            NUGGETS,
+            "goal",
+        ):  # nuggets are not parsed here: what is wrong with them is told where they are judged
+            return (self.columns or {}).get(part) in (None, "")
         return getattr(self, part) is None

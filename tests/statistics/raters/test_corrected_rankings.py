@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from rageval_spec.statistics.raters.corrected_rankings import (
 )
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
-Floats, Ints = NDArray[np.float64], NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
 SIZE = 4
 """The pairs of each query, in the order of a ranking."""
 
