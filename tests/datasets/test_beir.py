@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -109,3 +110,19 @@ def test_real_collections_read_whole(
     assert heights == (documents, queries, judgements)
     assert set(collection.qrels["query_id"]) <= set(collection.queries["query_id"])
     assert set(collection.qrels["doc_id"]) <= set(collection.corpus["doc_id"])
+
+
+def test_questions_have_the_nuggets_of_a_file(tmp_path: Path) -> None:
+    write_folder(tmp_path / "nfc")
+    write(tmp_path / "bank.jsonl", '{"qid": "q1", "nuggets": ["a fact"]}\n')
+    dataset = build_dataset("beir", tmp_path, path="nfc", nuggets="bank.jsonl")
+    assert "nuggets" in dataset.find_parts() and dataset.inputs()[-1].path == tmp_path / "bank.jsonl"
+    columns = dataset.open().columns
+    assert columns is not None
+    assert {query_id: json.loads(text).get("nuggets") for query_id, text in columns.iter_rows()} == {
+        "q1": [{"id": "1", "text": "a fact", "importance": "vital"}],
+        "q2": None,
+    }
+    write(tmp_path / "bank.jsonl", '{"qid": "q1", "nuggets": [1]}\n')
+    (fault,) = dataset.check_files()
+    assert fault.key == ("nuggets",) and "bank.jsonl:1: nuggets[0] is 1" in fault.finding

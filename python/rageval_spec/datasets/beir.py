@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec import kernels
+from rageval_spec.data.evidence.nuggets import NUGGETS
 from rageval_spec.data.tables import Collection
+from rageval_spec.datasets.shared.row_dataset import NUGGETS_FILE
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
@@ -18,6 +20,7 @@ from rageval_spec.reading.corpus_files import open_corpus
 from rageval_spec.reading.formats.json_files import json_objects, read_json_batches, read_json_lines
 from rageval_spec.reading.formats.records import queries_table
 from rageval_spec.reading.formats.text_files import find_file
+from rageval_spec.reading.nugget_banks import attach_banks, check_banks
 from rageval_spec.reading.question_files import find_twice, other_columns_table
 from rageval_spec.reading.row_sources import QUICKLY_READ
 from rageval_spec.reading.rows import read_rows
@@ -42,6 +45,7 @@ class BeirNode(DatasetNode):
         min_length=1,
         description="Which judgements to use: `qrels/<split>.tsv`. Only queries with judgements are evaluated.",
     )
+    nuggets: str | None = NUGGETS_FILE
 
 
 class Beir(Dataset[BeirNode]):
@@ -54,7 +58,8 @@ class Beir(Dataset[BeirNode]):
         if not self._folder.is_dir():
             return (InputFile(self._folder, ("path",), kind="folder"),)
         qrels = InputFile(self._qrels, ("split",), hint=self._splits())
-        return (qrels, *(InputFile(path, ("path",)) for path in (self._queries, self._corpus) if path.exists()))
+        banks = [InputFile(self._nuggets, (NUGGETS,))] if self._nuggets else []
+        return (qrels, *(InputFile(path, ("path",)) for path in (self._queries, self._corpus) if path.exists()), *banks)
 
     @property
     def parts(self) -> frozenset[str]:
@@ -66,7 +71,7 @@ class Beir(Dataset[BeirNode]):
 
     def open(self) -> Collection:
         """The collection. Its queries and corpus are None if the folder does not have them."""
-        return Collection(
+        collection = Collection(
             name=self.context.name,
             load_qrels=self._load_qrels,
             load_queries=self._load_queries if self._queries.exists() else None,
@@ -74,9 +79,12 @@ class Beir(Dataset[BeirNode]):
             load_columns=self._load_columns if self._queries.exists() else None,
             drops_self_retrieval=True,
         )
+        return attach_banks(collection, self._nuggets) if self._nuggets else collection
 
     def check_files(self) -> Iterator[FileFault]:
-        """Report a query that is listed twice."""
+        """Report a query that is listed twice, and nuggets that cannot be read."""
+        if self._nuggets and (fault := check_banks(self._nuggets)) is not None:
+            yield FileFault((NUGGETS,), fault, code="unreadable-data")
         rows = self.iterate_questions()
         if rows is not None and (twice := find_twice(self._queries, rows, QUERIES[0].known)) is not None:
             yield FileFault(("path",), twice, "give each query an id of its own")
@@ -90,7 +98,7 @@ class Beir(Dataset[BeirNode]):
         return [*dict.fromkeys(name for _, row in json_objects(self._queries) for name in _other_values(row))]
 
     def find_parts(self) -> frozenset[Part]:
-        return frozenset({"relevant"})
+        return frozenset({"relevant", "nuggets"} if self._nuggets else {"relevant"})
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         return read_rows(self._queries, "json") if self._queries.is_file() else None
@@ -98,6 +106,10 @@ class Beir(Dataset[BeirNode]):
     @property
     def _folder(self) -> Path:
         return self.context.resolve(self.node.path)
+
+    @property
+    def _nuggets(self) -> Path | None:
+        return None if self.node.nuggets is None else self.context.resolve(self.node.nuggets)
 
     @property
     def _corpus(self) -> Path:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.evidence.nuggets import NUGGETS, Nugget, NuggetBank, parse_nuggets
+from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.formats.json_files import json_objects, text_of
@@ -162,3 +164,13 @@ def add_nuggets(path: Path, query_ids: Iterable[str], columns: pl.DataFrame | No
             raise DataError(f"the query {query_id!r} has nuggets in its column '{NUGGETS}' and in {path}; remove one")
         known[query_id] = dump_columns(values | {NUGGETS: [one.dump() for one in bank.nuggets]})
     return pl.DataFrame([*known.items()], schema={"query_id": pl.String, "columns": pl.String}, orient="row")
+
+
+def attach_banks(collection: Collection, path: Path) -> Collection:
+    """The collection, whose questions also have the nuggets of a file. The file is read when they are needed."""
+
+    def load_columns() -> pl.DataFrame:
+        ids = () if (asked := collection.questions) is None else asked["query_id"].unique(maintain_order=True)
+        return add_nuggets(path, ids, collection.columns)
+
+    return replace(collection, load_columns=load_columns)

@@ -16,7 +16,6 @@ from rageval_spec import kernels
 from rageval_spec.data.evidence.nuggets import NUGGETS
 from rageval_spec.data.evidence.passages import Passage, PassageRelevance
 from rageval_spec.data.tables import Collection
-from rageval_spec.dataclass import replace
 from rageval_spec.datasets.shared.passage_relevance import CoverageShare, PassageSources, list_originals, read_relevant
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
@@ -52,7 +51,7 @@ from rageval_spec.reading.missing_columns import (
     guess_question,
     write_mapping,
 )
-from rageval_spec.reading.nugget_banks import add_nuggets, check_banks, check_row
+from rageval_spec.reading.nugget_banks import attach_banks, check_banks, check_row
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import RowFormat, recognise_format
 from rageval_spec.recorded.json_path import list_keys
@@ -186,14 +185,7 @@ class FileDataset(Dataset[N]):
 
     def add_nuggets(self, collection: Collection) -> Collection:
         """The collection, whose questions also have the nuggets of the file that the node names."""
-        if NUGGETS not in self.files:
-            return collection
-
-        def load_columns() -> pl.DataFrame:
-            ids = () if (asked := collection.questions) is None else asked["query_id"].unique(maintain_order=True)
-            return add_nuggets(self.path_of(NUGGETS), ids, collection.columns)
-
-        return replace(collection, load_columns=load_columns)
+        return attach_banks(collection, self.path_of(NUGGETS)) if NUGGETS in self.files else collection
 
     def read_corpus(self) -> CorpusReader:
         """The reader of the file of documents."""
