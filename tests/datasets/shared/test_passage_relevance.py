@@ -273,3 +273,18 @@ def test_chunks_without_offsets_are_found_without_their_headers(tmp_path: Path, 
     found = open_rows(tmp_path, [{"document": "guide.md", "quote": text[500:760]}], guide=text, corpus="chunks.jsonl")
     assert found.qrels is not None
     assert found.qrels.select("doc_id", "relevance").rows() == [("c600", 1)]
+
+
+@pytest.mark.parametrize(("start", "end"), [(11, 13), (0, 110), (60, 100), (12, 9000), (40, 64)])
+def test_a_chunk_whose_offsets_hold_another_text_is_an_error(tmp_path: Path, start: int, end: int) -> None:
+    """Also one alone, and one that touches no passage by its offsets: it would take a grade, or lose one."""
+    said = {"doc_id": "c0", "text": GUIDE[11:34], "document_id": "guide.md"}
+    other = {"doc_id": "c1", "text": GUIDE[34:], "document_id": "guide.md", "start": 34, "end": len(GUIDE)}
+    passages = [{"document": "guide.md", "quote": GUIDE[11:34]}, {"document": "guide.md", "quote": GUIDE[40:70]}]
+    for place, is_right in (({"start": start, "end": end}, False), ({"start": 11, "end": 34}, True)):
+        write(tmp_path / "chunks.jsonl", "".join(json.dumps(row) + "\n" for row in (said | place, other)))
+        if is_right:
+            assert open_rows(tmp_path, passages, corpus="chunks.jsonl").qrels is not None
+            continue
+        with pytest.raises(DataError, match=r"the chunk 'c0' is .*, and its text is at 11 to 34"):
+            open_rows(tmp_path, passages, corpus="chunks.jsonl").qrels  # noqa: B018

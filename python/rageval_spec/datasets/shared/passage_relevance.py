@@ -187,7 +187,7 @@ class PassageSources:
             }
             for query_id, touched in found.items():
                 touches[query_id] |= touched
-            if any(found.values()) and chunk.start is not None and chunk.text and chunk.document in texts:
+            if chunk.start is not None and chunk.text and chunk.document in wanted & texts.keys():
                 placed += 1
                 misplaced += _check_place(chunk_id, chunk, texts[chunk.document])
         if 2 * len(misplaced) > placed:
@@ -258,10 +258,12 @@ def _check_place(chunk_id: str, chunk: Chunk, document: SearchedText) -> Iterato
 
     there, said = document.text[chunk.start : chunk.end], chunk.text or ""
     known, given = SearchedText(there).letters, SearchedText(said).letters
-    if known in given:
+    if there == said or (known in given and 2 * len(known) >= len(given)):
         return
     here, best = find_run(given, known), find_run(given, document.letters, 8)
-    is_elsewhere = best.length >= len(given) / 2 and here.length < _LEAST_HERE * best.length
+    is_elsewhere = best.length >= len(given) / 2 and (
+        here.length < _LEAST_HERE * best.length or (chunk.end or 0) - (chunk.start or 0) > 2 * len(said)
+    )
     if not is_elsewhere and Indel.normalized_similarity(known, given) >= _LEAST_SHARED:
         return
     start, end = document.unfold(best.there, best.there + best.length) if is_elsewhere else (0, 0)
