@@ -73,7 +73,7 @@ def test_a_workflow_becomes_a_spec_that_runs_and_is_compared_with_people(
     ran = invoke("run", "ours/spec.yaml", "--quiet", "--no-history", "-o", "results")
     assert ran.exit_code == 0, ran.output
     board = tmp_path / "results" / "default-tiny.eval.txt"
-    assert read_leaderboard(board).rank("citation_support") == {"one": 1.0, "three": 0.0, "two": 0.0}
+    assert read_leaderboard(board).rank("citation_support") == {"one": 1.0, "three": 0.0, "two": 0.5}
     text = (tmp_path / "ours" / "spec.yaml").read_text()
     assert "judges.tinyjudge.tiny_judge:TinyJudge judges these runs, with: settings, variants." in text
     assert "calibrate --leaderboards ../kit/data/truth.txt rageval-results/default-tiny.eval.txt" in text
