@@ -116,7 +116,7 @@ def test_questions_have_the_nuggets_of_a_file(tmp_path: Path) -> None:
     write_folder(tmp_path / "nfc")
     write(tmp_path / "bank.jsonl", '{"qid": "q1", "nuggets": ["a fact"]}\n')
     dataset = build_dataset("beir", tmp_path, path="nfc", nuggets="bank.jsonl")
-    assert "nuggets" in dataset.find_parts() and dataset.inputs()[-1].path == tmp_path / "bank.jsonl"
+    assert "nuggets" in (dataset.find_parts() or ()) and dataset.inputs()[-1].path == tmp_path / "bank.jsonl"
     columns = dataset.open().columns
     assert columns is not None
     assert {query_id: json.loads(text).get("nuggets") for query_id, text in columns.iter_rows()} == {
@@ -125,4 +125,4 @@ def test_questions_have_the_nuggets_of_a_file(tmp_path: Path) -> None:
     }
     write(tmp_path / "bank.jsonl", '{"qid": "q1", "nuggets": [1]}\n')
     (fault,) = dataset.check_files()
-    assert fault.key == ("nuggets",) and "bank.jsonl:1: nuggets[0] is 1" in fault.finding
+    assert fault.key == ("nuggets",) and "bank.jsonl:1: nuggets[0] is 1" in fault.message
