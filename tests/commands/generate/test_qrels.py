@@ -334,8 +334,9 @@ def test_what_cannot_be_made_says_why(folder: Path, more: tuple[str, ...], messa
 def test_specs_that_cannot_be_judged_say_why(folder: Path) -> None:
     write_spec(TREC, **{f"{{relevance: {JUDGE}}}": "{}"})
     assert "--judge is missing; the spec has no judge for it" in generate().stderr
-    write_spec(TREC, **{"{relevance:": "{people:"})
-    assert "--judge 'people': the name means that people judged" in generate().stderr
+    for name in ("people", "Q0"):
+        write_spec(TREC, **{"{relevance:": f"{{{name}:"})
+        assert f"--judge '{name}': the name means that people judged" in generate().stderr
     write_spec(TREC, **{"{relevance:": "{my judge:"})
     assert "--judge 'my judge': the name has a space" in generate().stderr
     write_rows(Path("answers.jsonl"), [{"query_id": "q2", "answer": "a", "contexts": ["wheels turn"]}])

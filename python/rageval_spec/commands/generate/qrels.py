@@ -224,8 +224,9 @@ def _read_known(collection: Collection, dataset: Dataset[Any]) -> pl.DataFrame:
 
 def _check_output(output: Path, judge: str, dataset: Dataset[Any], *, replaces: bool) -> None:
     """Raise `UsageError` if the file cannot have that name, is what the dataset reads, or is not to be replaced."""
-    if judge == PEOPLE or (output.suffix != ".jsonl" and _BLANK.search(judge)):
-        why = "means that people judged" if judge == PEOPLE else "has a space, which TREC qrels cannot hold"
+    is_people = judge == PEOPLE or _NOBODY.fullmatch(judge) is not None
+    if is_people or (output.suffix != ".jsonl" and _BLANK.search(judge)):
+        why = "means that people judged" if is_people else "has a space, which TREC qrels cannot hold"
         raise UsageError(f"--judge '{judge}': the name {why}; give the judge another name")
     if any(file.path.resolve() == output.resolve() for file in dataset.inputs()):
         raise UsageError(f"-o {output}: the dataset reads this file; name another one")
