@@ -65,6 +65,7 @@ def test_numbers(text: str, expected: list[tuple[str, int | None]]) -> None:
         "The list [1, 2, 3] is sorted.",
         "It lies in [0, 1] and in the interval [1, 2].",
         "Sizes are [10, 20, 30].",
+        "An area of 3 cm <sup>2</sup> or 3 cm<sup>2</sup>.",
         "An area of 5 m² and 10³ of them, E=mc².",
         "Where $a_1 = [1]$ holds.",
         "See [our page](https://a.org) and ![1](x.png).",
@@ -115,6 +116,9 @@ IDS = ["a.md", "b.md", "c.md"]
         "Sources:\n1. c.md\n2. a.md",
         "Sources:\n[1] c.md\n[2] a.md\n\nLet me know if you need more.",
         "[1]: c.md\n[2]: a.md",
+        "Works cited:\n• [1] c.md\n• [2] a.md",
+        "## Sources used\n> [1] c.md\n> [2] a.md",
+        "Sources (2):\n[1] c.md\n[2] a.md",
     ],
 )
 def test_a_number_means_the_source_that_the_answer_lists_for_it(sources: str, end: str) -> None:

@@ -45,7 +45,7 @@ _SOURCE = compile_later(rf"(?i)[(\[]\s*{_WORDS}\s*[:：]\s*([^()\[\]\n]{{1,200}}
 _QUOTE = compile_later(r"\[ (\d{1,2}) (?=\S)([^\[\]]*\S) \]")
 _GROUP = compile_later(rf"\[\s*({_NUMBERS})\s*\]")
 _LISTED = compile_later(
-    r"(?m)(?:^[ \t]*(?:[-*][ \t]*)?\[?|(?<=\s)\[)(\w+)[\].):]+[ \t]*(.+?)(?=[,;]?[ \t]+\[\w+\]|[ \t]*$)"
+    r"(?m)(?:^[ \t]*(?:[-*•>][ \t]*)?\[?|(?<=\s)\[)(\w+)[\].):]+[ \t]*(.+?)(?=[,;]?[ \t]+\[\w+\]|[ \t]*$)"
 )
 _BRACKET = compile_later(r"\[([^\[\]\n]{1,200})\]")
 _RAISED_TAG = compile_later(rf"<sup>\s*(\[?{_NUMBERS}\]?)\s*</sup>")
@@ -289,7 +289,7 @@ def _read_raised(match: re.Match[str], _: Sources) -> _Found | None:
     said = match[0] if match.re.groups == 0 else match[1]
     before = match.string[: match.start()][-20:]
     is_sure, is_tag = said.startswith("["), match.re.groups > 0
-    words = r"(?:[.,;:!?\"”»]|\b[^\W\d_]{3,}|[^\W\d_] +)$" if is_tag else r"(?:[.,;:!?\"”»]|\b[^\W\d_]{4,})$"
+    words = r"(?:[.,;:!?\"”»]|\b[^\W\d_]{3,} *)$" if is_tag else r"(?:[.,;:!?\"”»]|\b[^\W\d_]{4,})$"
     if not is_sure and re.search(words, before) is None:
         return None  # m², 10³
     digits = re.sub(r"[˒\s]", ",", said.translate(_RAISED_DIGITS))

@@ -89,10 +89,11 @@ class Statement(NamedTuple):
 DEFINITION = compile_later(r"(?m)^[ \t]*\[(\^?[\w.-]+)\]:[ \t]*(.+)$")
 """A footnote, or where a link goes: `[^1]: guide.md`."""
 SOURCE_LIST = compile_later(
-    r"(?im)^[#*_ \t]*(?:sources?|references|citations|footnotes|bibliography|quellen|literatur)[*_ \t]*:?[*_ \t]*"
+    r"(?im)^[#*_ \t]*(?:sources?|references|citations|works cited|footnotes|bibliography|quellen|literatur|fuentes)"
+    r"(?: used)?(?: \(\d+\))?[*_ \t]*:?[*_ \t]*"
     r"(?P<lines>(?:\[\w+\][ \t:]*[^\s\[\],;.].*)$|"  # all on the line of the heading
-    r"$(?:\s*\n[ \t]*(?:[-*][ \t]*)?(?:\[\w+\]|\d+[.):]).*)+(?=\s*\Z)|"
-    r"$(?:\n\s*(?:[-*][ \t]*)?\[\w+\][ \t:]*[^\s\[\],;.].*)+)"
+    r"$(?:\s*\n[ \t]*(?:[-*•>][ \t]*)?(?:\[\w+\]|\d+[.):]).*)+(?=\s*\Z)|"
+    r"$(?:\n\s*(?:[-*•>][ \t]*)?\[\w+\][ \t:]*[^\s\[\],;.].*)+)"
 )
 """The list of an answer's sources after its heading, each with its number; numbers without brackets only at the end."""
 
