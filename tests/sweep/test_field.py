@@ -124,6 +124,7 @@ def test_effects_by_hand() -> None:
     assert found["depth"].difference == pytest.approx(0.2)
     assert found["precision"].difference == pytest.approx(0.0)
     assert found["depth"].p_value < 0.01 and found["depth"].interval is not None
+    assert found["depth"].p_adjusted == 2 * found["depth"].p_value  # Holm's correction is over the effects of all axes
 
 
 @settings(max_examples=20, deadline=None)

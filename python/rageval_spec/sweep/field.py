@@ -18,7 +18,7 @@ from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.libraries import np, pl
-from rageval_spec.statistics.aggregation import aggregate, compare_systems, count_queries
+from rageval_spec.statistics.aggregation import adjust, aggregate, compare_systems, count_queries
 from rageval_spec.statistics.weighted_clusters import lay_out, lay_out_clusters
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ class Field:
                 groups.setdefault(settings[name][axis], []).append(values)
             means = {at: {one: fmean(of[one] for of in group) for one in shared} for at, group in groups.items()}
             effects += [(axis, one) for one in self._compare(means, first).values()]
-        return effects
+        adjusted = adjust([one for _, one in effects])  # the axes are one family
+        return [(axis, one) for (axis, _), one in zip(effects, adjusted, strict=True)]
 
     def _compare(self, scores: Scores, base: str) -> dict[str, Comparison]:
         metrics = {self.metric_name: self.metric}
