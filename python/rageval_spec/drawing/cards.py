@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation
@@ -213,12 +213,9 @@ class CitedDocument:
 def find_cited(values: Iterable[Mapping[str, Any]], sample: Mapping[str, Any]) -> Iterator[CitedDocument]:
     """What the answer of a sample cites, in order, with what judges said of it."""
     told: dict[tuple[Any, ...], dict[str, str]] = {}
-    for row in values:
-        details = json.loads(row.get("details") or "null")
-        for claim in (details.get("claims") or ()) if isinstance(details, dict) else ():
-            if isinstance(claim, dict) and "citation" in claim:
-                key = (claim["citation"], *(claim.get("marker") or (None, None)))
-                told.setdefault(key, {})[row["metric"]] = str(claim.get("verdict"))
+    for metric, claim in _list_entries(values, "claims", {"citation"}):
+        key = (claim["citation"], *(claim.get("marker") or (None, None)))
+        told.setdefault(key, {})[metric] = str(claim.get("verdict"))
     for one in load_citations(sample.get(CITATIONS)) or ():
         marker = one.marker or (None, None)
         written = one.document if one.marker is None else str(sample.get("answer") or "")[slice(*one.marker)]
@@ -239,23 +236,28 @@ class ShownNugget:
 def find_nuggets(values: Iterable[Mapping[str, Any]]) -> Iterator[ShownNugget]:
     """The nuggets that metrics looked for in an answer, in order."""
     told: dict[tuple[str, str], dict[str, str]] = {}
-    for row in values:
-        details = json.loads(row.get("details") or "null")
-        for claim in (details.get("claims") or ()) if isinstance(details, dict) else ():
-            if isinstance(claim, dict) and "assignment" in claim:
-                key = (str(claim.get("text")), str(claim.get("importance")))
-                told.setdefault(key, {})[row["metric"]] = str(claim["assignment"])
+    for metric, claim in _list_entries(values, "claims", {"assignment"}):
+        key = (str(claim.get("text")), str(claim.get("importance")))
+        told.setdefault(key, {})[metric] = str(claim["assignment"])
     yield from (ShownNugget(text, importance, of) for (text, importance), of in told.items())
 
 
 def find_calls(values: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """The calls of tools that metrics compared with the expected ones: `metric, name, arguments, step, state`."""
+    for metric, call in _list_entries(values, "calls", {"name", "arguments", "step", "state"}):
+        yield {"metric": metric, **call}
+
+
+def _list_entries(
+    values: Iterable[Mapping[str, Any]], key: str, needed: Set[str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects in a list of the values' details, those that have the needed keys, each with its metric."""
     for row in values:
         details = json.loads(row.get("details") or "null")
-        calls = details.get("calls") if isinstance(details, dict) else None
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict) and {"name", "arguments", "step", "state"} <= call.keys():
-                yield {"metric": row["metric"], **call}
+        listed = details.get(key) if isinstance(details, dict) else None
+        for one in listed if isinstance(listed, list) else ():
+            if isinstance(one, dict) and needed <= one.keys():
+                yield row["metric"], one
 
 
 Key: TypeAlias = tuple[str, str, str]

@@ -83,21 +83,14 @@ class SearchedText:
         Of several places with exactly this text, those count where it is not a part of longer words, and of these the
         first, or that which begins nearest to an offset.
         """
-        exact = [(one.start(), one.end()) for one in re.finditer(re.escape(quote), self.text)]
-        wanted = SearchedText(quote).letters
-        places = self._keep_whole(exact) or self.list_places(wanted)
-        if not places:
-            return self._find_similar(wanted)
+        if not (places := [(at, at + len(quote)) for at in _list_starts(quote, self.text)]):
+            wanted = SearchedText(quote).letters
+            starts = _list_starts(wanted, self.letters) if wanted else ()
+            if not (places := [self.unfold(at, at + len(wanted)) for at in starts]):
+                return self._find_similar(wanted)
+        places = [one for one in places if self._is_whole(*one)] or places
         start, end = places[0] if near is None else min(places, key=lambda place: abs(place[0] - near))
         return Found(start, end, occurrences=len(places) if near is None else 1)
-
-    def list_places(self, wanted: str) -> list[tuple[int, int]]:
-        """Where these letters and digits stand, as offsets in the text; whole words only, if there are any."""
-        starts = [one.start() for one in re.finditer(re.escape(wanted), self.letters)] if wanted else []
-        return self._keep_whole([self.unfold(at, at + len(wanted)) for at in starts])
-
-    def _keep_whole(self, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        return [one for one in places if self._is_whole(*one)] or places
 
     def _is_whole(self, start: int, end: int) -> bool:
         return not any(0 < at < len(self.text) and _JOINT.match(self.text, at - 1) for at in (start, end))
@@ -177,8 +170,7 @@ class PassageFinder:
         wanted = self._chunks(chunk.text).letters
         if len(wanted) < _LEAST_PART:
             return
-        if wanted in document.letters:
-            starts = [one.start() for one in re.finditer(re.escape(wanted), document.letters)]
+        if starts := [*_list_starts(wanted, document.letters)]:
             yield from (document.unfold(at, at + len(wanted), widely=True) for at in starts)
         elif (run := self._find_run(wanted, document)).length >= max(2 * _LEAST_PART, len(wanted) / 2):
             yield document.unfold(run.there, run.there + run.length, widely=True)  # without its own header or footer
@@ -213,12 +205,16 @@ def find_run(text: str, other: str, most: int = 64) -> Run:
     """The longest run of one text in another, of those that hold one of `most` parts of 12, the ends among them."""
     best, last = Run(0, 0, 0), len(text) - _LEAST_PART
     for at in sorted({last * number // (most - 1) for number in range(most)}) if last >= 0 else ():
-        for seed in islice(re.finditer(re.escape(text[at : at + _LEAST_PART]), other), _MOST_PLACES):
-            there, size = seed.start(), len(text)
-            after = _count_equal(text[at:], other[there : there + size - at])
+        for there in islice(_list_starts(text[at : at + _LEAST_PART], other), _MOST_PLACES):
+            after = _count_equal(text[at:], other[there : there + len(text) - at])
             before = _count_equal(text[:at][::-1], other[max(0, there - at) : there][::-1])
             best = max(best, Run(at - before, there - before, before + after), key=lambda one: one.length)
     return best
+
+
+def _list_starts(wanted: str, text: str) -> Iterator[int]:
+    """Where a text begins in another, without overlaps."""
+    return (one.start() for one in re.finditer(re.escape(wanted), text))
 
 
 def _count_equal(one: str, other: str) -> int:

@@ -167,8 +167,8 @@ class PassageSources:
 
         Raises:
             DataError: a document, or a quote in it, cannot be found, and the message shows the nearest place; a chunk
-                that touches a passage has another text than its document has at its offsets; or no chunk has anything
-                of a passage, and its document is not known or is named otherwise by chunks.
+                of such a document stands elsewhere than its offsets say, or most say something else than what is
+                there; or no chunk has anything of a passage, and its document is not known or is named otherwise.
         """
         wanted = {one.document for found in passages.values() for one in found}
         texts = {name: SearchedText(text) for name, text in self._read_documents(wanted).items()}
@@ -257,8 +257,10 @@ def _check_place(chunk_id: str, chunk: Chunk, document: SearchedText) -> Iterato
     from rapidfuzz.distance import Indel
 
     there, said = document.text[chunk.start : chunk.end], chunk.text or ""
+    if there == said:
+        return
     known, given = SearchedText(there).letters, SearchedText(said).letters
-    if there == said or (known in given and 2 * len(known) >= len(given)):
+    if known in given and 2 * len(known) >= len(given):
         return
     here, best = find_run(given, known), find_run(given, document.letters, 8)
     is_elsewhere = best.length >= len(given) / 2 and (
