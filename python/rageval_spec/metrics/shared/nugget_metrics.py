@@ -123,12 +123,11 @@ class NuggetMetric(judged_metrics.JudgedMetric[NuggetsNode]):
 
 def _tell_lacking(lacking: Sequence[_Assigned], counted: int) -> str:
     part = sum(one.label == "partial_support" for one in lacking)
-    told = f"lacks {len(lacking) - part} of {count_noun(counted, 'nugget')}" if part < len(lacking) else ""
-    held = f"has {part} of {count_noun(counted, 'nugget')} only in part" if part else ""
-    if told and held:
-        held = f"has {part} only in part"
-    shown = list_some([one.nugget.text for one in lacking], _MOST_SHOWN)
-    return f"{' and '.join(filter(None, (told, held)))}: {shown}"
+    missing, every = len(lacking) - part, count_noun(counted, "nugget")
+    told = f"lacks {missing} of {every}" if missing else f"has {part} of {every} only in part"
+    if missing and part:
+        told += f" and has {part} only in part"
+    return f"{told}: {list_some([one.nugget.text for one in lacking], _MOST_SHOWN)}"
 
 
 def set_claims(sample: Sample) -> Sample:
