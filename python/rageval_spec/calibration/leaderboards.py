@@ -17,6 +17,7 @@ from rageval_spec.libraries import Floats, np, pl
 from rageval_spec.reading.leaderboards import Leaderboard
 from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters import rank_correlation
+from rageval_spec.statistics.regression import rank
 from rageval_spec.wording import count_noun, format_number, list_choices, list_names
 
 _TOP = 10
@@ -194,15 +195,11 @@ def _describe(truth: str, judged: str, one: LeaderboardAgreement) -> Iterator[Bl
     yield from _describe_moved(one)
 
 
-def _rank(values: Mapping[str, float]) -> dict[str, float]:
-    """The place of each system, from 1 for the best; those that are tied share the middle of their places."""
-    ordered = sorted(values.values(), reverse=True)
-    return {name: ordered.index(one) + (ordered.count(one) + 1) / 2 for name, one in values.items()}
-
-
 def _describe_moved(one: LeaderboardAgreement) -> Iterator[Block]:
     """The systems that the judge moves the most."""
-    places = [_rank({name: row[at] for name, *row in one.systems}) for at in (0, 1)]
+    names, *means = zip(*one.systems, strict=True)
+    once = np.ones((1, len(names)))
+    places = [dict(zip(names, rank(-np.array(values), once)[0].tolist(), strict=True)) for values in means]
     moved = sorted(one.systems, key=lambda each: -abs(places[0][each[0]] - places[1][each[0]]))[:_SHOWN]
     rows = [
         (name, f"{places[0][name]:g}", f"{places[1][name]:g}", format_number(true), format_number(judged))
