@@ -35,6 +35,13 @@ def test_other_columns_are_kept_as_far_as_a_metric_can_read_them(tmp_path: Path)
     }  # fmt: skip
 
 
+def test_where_citations_count_from_is_checked_with_its_place(tmp_path: Path) -> None:
+    row = {"id": "q1", "answer": "Blue [1].", "contexts": ["c"]}
+    path = write(tmp_path / "a.jsonl", json.dumps(row) + "\n" + json.dumps(row | {"id": "q2", "citations_from": 2}))
+    with pytest.raises(DataError, match=r"a\.jsonl:2: 'citations_from' must be 0 or 1, .*, not 2"):
+        read_answers(RowFile(path, "json"), AnswerColumns())
+
+
 def test_answers_that_are_stored_are_those_that_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": f"q{n}", "question": f"Q{n}?", "answer": f"a{n}", "contexts": [f"c{n}"], "n": n} for n in range(9)]
     path = write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))

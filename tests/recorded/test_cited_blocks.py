@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.evidence.citations import load_citations
+from rageval_spec.recorded.answers_and_steps import UnusableReplyError
 from rageval_spec.recorded.cited_blocks import read_citations, unfold_sentences
 from rageval_spec.recorded.http_replies import ReplyLayout
 
@@ -244,3 +245,28 @@ def test_replies() -> None:
     row = ReplyLayout().read({"answer": "One [1]. Two [3].", "contexts": ["x", "y"], "citations_from": 0})
     assert [one.context for one in load_citations(row.citations) or ()] == [1, None]
     assert ReplyLayout().read({"answer": "Nothing."}).citations is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("One [1]. Two [2].", [("1", 1, "One [1]."), ("2", 0, "Two [2].")]),
+        ("One [b]. Two.", [("b", 1, "One [b].")]),
+        ("One. Two.", [("b", 1, "One. Two."), ("a", 0, "One. Two."), ("c", None, "One. Two.")]),
+    ],
+)
+def test_plain_names_say_what_numbers_mean_or_are_cited_by_the_whole_answer(
+    answer: str, expected: list[tuple[str, int | None, str]]
+) -> None:
+    for names in (["b", "a", "c"], '["b", "a", "c"]'):
+        record = {"answer": answer, "contexts": ["x", "y"], "context_ids": ["a", "b"], "citations": names}
+        found = load_citations(ReplyLayout().read(record).citations) or ()
+        assert [(one.document, one.context, answer[one.start : one.end].strip()) for one in found] == expected
+
+
+def test_a_record_whose_numbers_begin_at_neither_0_nor_1_is_refused() -> None:
+    record = {"answer": "One [1].", "contexts": ["x", "y"]}
+    for first in (2, True, "one", 0.5):
+        with pytest.raises(UnusableReplyError, match="'citations_from' must be 0 or 1"):
+            ReplyLayout().read(record | {"citations_from": first})
+    assert ReplyLayout().read(record | {"citations_from": "0"}).citations != ReplyLayout().read(record).citations

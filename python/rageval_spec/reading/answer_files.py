@@ -169,13 +169,16 @@ def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -
 
 def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:
     reader = _Reader(place, row)
-    query_id = reader.read(names["query_id"], lambda value, what: answers_and_steps.read_id(_mend(value), what))
-    question = reader.read(names["question"], lambda value, what: answers_and_steps.read_text(_mend(value), what))
-    error = reader.read(names["error"], _read_error)
     try:
-        answer = _read_answer(reader, names, error, is_text=is_text)
-    except answers_and_steps.BrokenTextError as broken:
-        answer = answers_and_steps.AnswerRow(error=error or str(broken))
+        query_id = reader.read(names["query_id"], lambda value, what: answers_and_steps.read_id(_mend(value), what))
+        question = reader.read(names["question"], lambda value, what: answers_and_steps.read_text(_mend(value), what))
+        error = reader.read(names["error"], _read_error)
+        try:
+            answer = _read_answer(reader, names, error, is_text=is_text)
+        except answers_and_steps.BrokenTextError as broken:
+            answer = answers_and_steps.AnswerRow(error=error or str(broken))
+    except answers_and_steps.UnusableReplyError as unusable:
+        raise DataError(f"{place}: {unusable}") from unusable
     return FileAnswer(place, query_id, question, answer)
 
 
@@ -240,9 +243,9 @@ def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...] | None:
                 if steps := answers_and_steps.read_steps(value, f"'{name}'"):
                     return steps
                 known = known if (turns := read_turns(value)) and find_last_answer(turns) is None else ()
-        except answers_and_steps.UnusableReplyError as error:
+        except answers_and_steps.UnusableReplyError:
             if name not in _STEPS:
-                raise DataError(f"{reader.place}: {error}") from error
+                raise
     return known
 
 
@@ -272,12 +275,7 @@ class _Reader:
         for name, value in self._values(names):
             if answers_and_steps.is_missing(value):
                 continue
-            try:
-                return read(parse_list(self.place, f"'{name}'", value) if is_list else value, f"'{name}'")
-            except answers_and_steps.BrokenTextError:
-                raise
-            except answers_and_steps.UnusableReplyError as error:
-                raise DataError(f"{self.place}: {error}") from error
+            return read(parse_list(self.place, f"'{name}'", value) if is_list else value, f"'{name}'")
         return None
 
     def read_answer(self, names: Iterable[str], *, is_text: bool) -> str | None:
@@ -289,15 +287,10 @@ class _Reader:
         ]
         filled = [(name, value) for name, value in found if value != ""] if is_text else found
         for name, value in filled or found:
-            try:
-                if name == MESSAGES and (turns := read_turns(value)) is not None:
-                    return find_last_answer(turns)
-                text = find_reply(value) if isinstance(value, Mapping | list) else None
-                return answers_and_steps.read_text(value if text is None else text, f"'{name}'")
-            except answers_and_steps.BrokenTextError:
-                raise
-            except answers_and_steps.UnusableReplyError as error:
-                raise DataError(f"{self.place}: {error}") from error
+            if name == MESSAGES and (turns := read_turns(value)) is not None:
+                return find_last_answer(turns)
+            text = find_reply(value) if isinstance(value, Mapping | list) else None
+            return answers_and_steps.read_text(value if text is None else text, f"'{name}'")
         return None
 
     def read_ids(self, names: Iterable[str], contexts: answers_and_steps.Contexts | None) -> tuple[str, ...] | None:

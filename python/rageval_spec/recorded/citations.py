@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rageval_spec import kernels
@@ -23,7 +23,7 @@ from rageval_spec.data.evidence.citations import (
     DEFINITION,
     SOURCE_LIST,
     Citation,
-    even_lines,
+    even_out,
     hide,
     hide_sources,
 )
@@ -31,7 +31,7 @@ from rageval_spec.libraries import compile_later
 
 _CODE = compile_later(r"```.*?(?:```|\Z)|`[^`\n]+`|\$\$.+?\$\$|\$[^$\n]{0,80}[\\=^_][^$\n]{0,80}\$", re.DOTALL)
 _RANGE = r"\d+(?:\s*[-–—]\s*\d+)?"
-_BETWEEN = r"(?:\s*(?:[,;&]|\band\b|\bund\b)\s*|\s+)"
+_BETWEEN = r"(?:\s*(?:[,;&/]|\b(?:and|or|und|oder)\b)\s*|\s+)"
 _NUMBERS = rf"{_RANGE}(?:{_BETWEEN}{_RANGE})*"
 _WORDS = r"(?:docs?|documents?|sources?|passages?|contexts?|chunks?|refs?|references?|citations?)"
 _LENTICULAR = compile_later(r"【([^【】\n]{1,200})】")
@@ -43,7 +43,7 @@ _FOOTNOTE = compile_later(r"\[\^([\w.-]+)\]")
 _NAMED = compile_later(rf"(?i)\[\s*({_WORDS}[.:#\s]*{_RANGE}(?:{_BETWEEN}(?:{_WORDS}[.:#\s]*)?{_RANGE})*)\s*\]")
 _SOURCE = compile_later(rf"(?i)[(\[]\s*{_WORDS}\s*[:：]\s*([^()\[\]\n]{{1,200}}|[^()\n]{{1,200}}(?=\)))\s*[)\]]")
 _QUOTE = compile_later(r"\[ (\d{1,2}) (?=\S)([^\[\]]*\S) \]")
-_GROUP = compile_later(rf"\[\s*({_NUMBERS})\s*\]")
+_GROUP = compile_later(rf"(?i)\[\s*(?:(?:see|cf\.?)\s+)?({_NUMBERS})\s*\]")
 _LISTED = compile_later(
     r"(?m)(?:^[ \t]*(?:[-*•>][ \t]*)?\[?|(?<=\s)\[)(\w+)[\].):]+[ \t]*(.+?)(?=[,;]?[ \t]+\[\w+\]|[ \t]*$)"
 )
@@ -140,6 +140,7 @@ def find_citations(
     ids: Sequence[str] | None,
     blocks: Sequence[Citation] = (),
     first: int | None = None,
+    listed: Sequence[str] = (),
 ) -> tuple[Citation, ...]:
     """The citations of an answer, in order.
 
@@ -149,9 +150,11 @@ def find_citations(
         ids: their ids, in the same order.
         blocks: what was cited beside the text; markers at their places are not read again.
         first: the number of the first context, 0 or 1; None if nobody says.
+        listed: documents named beside the text, in the order of its numbers. Without markers, the whole answer cites
+            them.
     """
     sources = Sources(ids, contexts, first)
-    answer = even_lines(answer)
+    answer = even_out(answer)
     text = hide(hide_sources(answer), [one.span() for one in _CODE.finditer(answer)])
     text = hide(text, [one.marker for one in blocks if one.marker is not None])
     found = sorted(_find_markers(text, sources), key=lambda one: one.start)
@@ -159,11 +162,13 @@ def find_citations(
     sources.counts_ids = bool(numbers) and all(sources.find(str(number)) is not None for number in numbers)
     if sources.first is None:
         sources.first = 0 if 0 in numbers else 1
-    sources.listed = _read_sources(answer, sources)
+    sources.listed = _read_sources(answer, sources, listed)
     kept = [one for one in found if _is_citation(one, sources)]
     plain = hide(hide_sources(answer), [(one.start, one.end) for one in kept] + [m for b in blocks if (m := b.marker)])
     sentences = kernels.split_sentences(plain)
     read = [cited for one in kept for cited in _cite(one, sources, find_statement(plain, sentences, one.start))]
+    if not (read or blocks):
+        return tuple(Citation(0, len(answer), name, None, sources.find(name)) for name in dict.fromkeys(listed))
     return tuple(sorted((*blocks, *read), key=lambda one: (one.marker or (one.end, one.end), one.start)))
 
 
@@ -247,7 +252,7 @@ def _read_quote(match: re.Match[str], sources: Sources) -> _Found | None:
 
 def _read_group(match: re.Match[str], sources: Sources) -> _Found | None:
     numbers, text = _list_numbers(match[1]), match.string
-    start, end = _include_emphasis(match)
+    start, end = match.span()
     before, after = text[:start][-80:], text[end : end + 2]
     are_ids = all(sources.find(str(one)) is not None for one in numbers)
     if not are_ids and any(len(str(one)) > _MOST_DIGITS for one in numbers):
@@ -261,14 +266,6 @@ def _read_group(match: re.Match[str], sources: Sources) -> _Found | None:
     if len(numbers) > 1 and (_BEFORE_LIST.search(before) or _is_interval(match[1], numbers, before)):
         return None
     return _Found(start, end, numbers, label="index" if is_word and numbers == (0,) else None)
-
-
-def _include_emphasis(match: re.Match[str]) -> tuple[int, int]:
-    """The characters of a marker with the asterisks or underscores around it: `**[1]**`."""
-    start, end = match.span()
-    while start and match.string[start - 1] in "*_" and match.string[end : end + 1] == match.string[start - 1]:
-        start, end = start - 1, end + 1
-    return start, end
 
 
 def _is_interval(written: str, numbers: Sequence[int], before: str) -> bool:
@@ -310,12 +307,13 @@ _FORMS = (
 )  # fmt: skip
 
 
-def _read_sources(answer: str, sources: Sources) -> dict[str, int | None]:
-    """The contexts that the answer's own list of sources gives its numbers and footnotes.
+def _read_sources(answer: str, sources: Sources, listed: Sequence[str]) -> dict[str, int | None]:
+    """The contexts that a list of sources, in the answer or beside it, gives its numbers and footnotes.
 
     None is for a source that is none of the contexts, if the list names others by their ids. Titles alone say nothing.
     """
-    lines = [(one[1], one[2]) for one in DEFINITION.finditer(answer)]
+    lines = [(str(number), name) for number, name in enumerate(listed, sources.first or 0)]
+    lines += [(one[1], one[2]) for one in DEFINITION.finditer(answer)]
     for block in SOURCE_LIST.finditer(answer):
         lines += _LISTED.findall(block["lines"])
     named = {label: sources.find_within(said) for label, said in lines}
@@ -345,9 +343,3 @@ def _cite(one: _Found, sources: Sources, statement: tuple[int, int]) -> Iterator
         named = [(str(number), None if sources.count is None else number - 1) for number in one.numbers]
     for name, place in (*named, *((name, sources.find(name)) for name in one.names)):
         yield Citation(start, end, name, (one.start, one.end), sources.listed.get(one.label or "", place))
-
-
-def read_first(content: object) -> int | None:
-    """The number of the first context, where a record says `citations_from: 0` or `1`; None elsewhere."""
-    found = content.get("citations_from") if isinstance(content, Mapping) else None
-    return found if found in (0, 1) and not isinstance(found, bool) else None

@@ -16,6 +16,7 @@ from rageval_spec import kernels
 from rageval_spec.data.evidence.citations import Citation, dump_citations, hide
 from rageval_spec.libraries import compile_later
 from rageval_spec.recorded import citations, values
+from rageval_spec.recorded.answers_and_steps import UnusableReplyError
 
 _DEEPEST, _DEEPEST_ITEM = 10, 4
 _MARKS = compile_later(r"\s*(?:\(\s*)?[\[【<].*[\]】)>]\s*", 16)  # re.DOTALL
@@ -58,14 +59,29 @@ def read_citations(
 ) -> str | None:
     """The citations of an answer, as `dump_citations` writes them: in its text and in the record that it came in.
 
-    None without any. The record also says whether numbers begin at 0 (`citations_from`).
+    None without any. The record also says whether numbers begin at 0 (`citations_from`). Plain strings under
+    `citations`, as Perplexity lists them, are the documents that the answer's numbers mean.
+
+    Raises:
+        UnusableReplyError: `citations_from` is neither 0 nor 1.
     """
     if not answer:
         return None
-    first = citations.read_first(content)
+    record = content if isinstance(content, Mapping) else {}
+    first = _read_first(record.get("citations_from"))
     blocks = find_blocks(content, answer, contexts, ids)
-    found = citations.find_citations(answer, contexts, ids, blocks, first)
+    listed = _list(values.open_text(record.get("citations")))
+    names = listed if all(isinstance(one, str) and one.strip() for one in listed) else ()
+    found = citations.find_citations(answer, contexts, ids, blocks, first, names)
     return dump_citations(found) if found or first is not None else None
+
+
+def _read_first(found: Any) -> int | None:
+    if found is None or found == "":
+        return None
+    if str(found) not in ("0", "1"):
+        raise UnusableReplyError(f"'citations_from' must be 0 or 1, the number of the first context, not {found!r}")
+    return int(found)
 
 
 def find_blocks(

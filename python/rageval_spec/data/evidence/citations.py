@@ -86,6 +86,7 @@ class Statement(NamedTuple):
     citations: tuple[Citation, ...]
 
 
+_EMPHASIS = compile_later(r"([*_]{1,3})((?:[ ,]{0,2}\[[^\[\]\n]{1,99}\])+)\1")
 DEFINITION = compile_later(r"(?m)^[ \t]*\[(\^?[\w.-]+)\]:[ \t]*(.+)$")
 """A footnote, or where a link goes: `[^1]: guide.md`."""
 SOURCE_LIST = compile_later(
@@ -98,9 +99,13 @@ SOURCE_LIST = compile_later(
 """The list of an answer's sources after its heading, each with its number; numbers without brackets only at the end."""
 
 
-def even_lines(text: str) -> str:
-    """The text with line feeds alone at the ends of lines; all other characters keep their places."""
-    return text.replace("\r\n", " \n").replace("\r", "\n")
+def even_out(text: str) -> str:
+    """The text with line feeds alone at the ends of lines, and with spaces for what puts brackets in bold or italics.
+
+    All other characters keep their places.
+    """
+    text = text.replace("\r\n", " \n").replace("\r", "\n")
+    return _EMPHASIS.sub(lambda one: one[2].center(len(one[0])), text)
 
 
 def hide(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -115,7 +120,7 @@ def hide(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def hide_sources(text: str) -> str:
     """The text without the places where it says what its markers mean: they state nothing."""
-    text = even_lines(text)
+    text = even_out(text)
     return hide(text, [one.span() for form in (DEFINITION, SOURCE_LIST) for one in form.finditer(text)])
 
 
