@@ -61,8 +61,12 @@ def test_by_ids_edges() -> None:
         metric("context_recall", by="ids"),
         sample(context_ids=("a",), relevant={"a": 0}),
         sample(context_ids=(), relevant={"a": 1}),
+        sample(contexts=(), relevant={"a": 1}),
     )
+    assert not sample(contexts=()).lacks("context_ids")
+    assert sample(contexts=("text",)).lacks("context_ids")
     assert [(one.value, one.status, one.reason) for one in found] == [
         (None, "unscorable", "no relevant document"),
+        (0.0, "scored", "there are no contexts, or only empty ones"),
         (0.0, "scored", "there are no contexts, or only empty ones"),
     ]

@@ -88,10 +88,10 @@ class Sample:
         return None if value in (None, "") else parse_nuggets(value, f"the column '{NUGGETS}'")
 
     def lacks(self, part: Part | Literal["claims", "goal"]) -> bool:
-        """Whether a part is unknown (None). Empty texts and empty lists of contexts are known."""
-        if part in (
-            NUGGETS,
-            "goal",
-        ):  # nuggets are not parsed here: what is wrong with them is told where they are judged
+        """Whether a part is unknown (None). Empty texts and empty lists of contexts are known, as are the latter's ids.
+
+        Nuggets are not parsed here: what is wrong with them is told where they are judged.
+        """
+        if part in (NUGGETS, "goal"):
             return (self.columns or {}).get(part) in (None, "")
-        return getattr(self, part) is None
+        return getattr(self, part) is None and not (part == "context_ids" and self.contexts == ())
