@@ -238,3 +238,22 @@ def evaluate_rr(qrels: pl.DataFrame, run: pl.DataFrame) -> float:
 
     found = kernels.evaluate_ranking(qrels.filter(pl.col("relevance") > 0), run, ["rr@10"], kernels.RankingOptions())
     return float(found.values[0].mean())
+
+
+def test_a_run_tells_of_quotes_that_were_edited_or_stand_several_times(folder: Path) -> None:
+    def notes() -> list[tuple[str, int | None, str]]:
+        system = write_answers(folder, [FEE])
+        execution = evaluate(folder, datasets={"golden": DATASET}, systems={"app": system}, metrics=["rr"], gates=[])
+        return [(note.code, note.count, note.message) for note in execution.notes if note.code.endswith("_quotes")]
+
+    assert notes() == []
+    rows = [
+        {"query_id": "q1", "question": "fee", "relevant": [{"document": "guide.md", "quote": FEE.replace("5", "30")}]},
+        {"query_id": "q2", "question": "box", "relevant": [{"document": "returns.md", "quote": "box"}]},
+    ]
+    write(folder / "golden.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    edited, repeated = notes()
+    assert (*edited[:2], *repeated[:2]) == ("changed_quotes", 1, "repeated_quotes", 1)
+    assert edited[2].startswith("1 quoted passage differs from the document; the most different is that of ")
+    assert "golden.jsonl:1, with a similarity of 0.9" in edited[2]
+    assert "1 quoted passage stands in the document several times, and the first place counts: see " in repeated[2]

@@ -12,10 +12,14 @@ from itertools import zip_longest
 from typing import Any
 
 from rageval_spec.data.evidence.passages import Chunk, Touches
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import CONTEXT_PLACES, Collection, only_queries
 from rageval_spec.dataclass import replace
 from rageval_spec.libraries import pl
 from rageval_spec.store.stored_tables import AnyTable, load_table
+from rageval_spec.wording import agree, count_noun
+
+_ADVICE = "'rageval-spec audit' shows the place"
 
 
 def judge_run(collection: Collection, run: pl.DataFrame | None) -> Collection:
@@ -66,3 +70,23 @@ def _name_chunks(
             name = f"{name} ({number + 1})"
             taken[name] = chunk
         yield name, chunk
+
+
+def passage_notes(collection: Collection) -> tuple[Note, ...]:
+    """Notes on quotes that differ from their documents, or that stand there several times."""
+    held = () if collection.passages is None else collection.passages.passages.values()
+    quoted = [one for found in held for one in found if one.quote is not None]
+    edited = sorted((one for one in quoted if one.similarity < 1), key=lambda one: one.similarity)
+    repeated = [one for one in quoted if one.occurrences > 1]
+    notes = list[Note]()
+    if edited:
+        one = f"the most different is that of {edited[0].place}, with a similarity of {edited[0].similarity:.2f}"
+        message = (
+            f"{count_noun(len(edited), 'quoted passage')} {agree(len(edited), 'differs')} from the document; {one}"
+        )
+        notes.append(Note("changed_quotes", f"{message}; {_ADVICE}", collection.name, count=len(edited)))
+    if repeated:
+        stand = f"{count_noun(len(repeated), 'quoted passage')} {agree(len(repeated), 'stands')} in the document"
+        message = f"{stand} several times, and the first place counts: see {repeated[0].place}"
+        notes.append(Note("repeated_quotes", f"{message}; {_ADVICE}", collection.name, count=len(repeated)))
+    return tuple(notes)

@@ -21,6 +21,7 @@ from rageval_spec.dataclass import dataclass, field, fields, replace
 from rageval_spec.pipeline.planning import question_selection
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts, list_files
 from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes
+from rageval_spec.pipeline.values.passage_judgements import passage_notes
 from rageval_spec.plugin import Answering, Engine, Shared
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule
@@ -135,6 +136,7 @@ class Materials:
         collection = whole if needs_no_judgements else question_selection.judged_queries(whole, self.limit)
         asked = question_selection.queries_to_ask(whole, self.limit) if answering else collection
         notes = (*difference_notes(whole), *limit_notes(whole, asked if answering else collection))
+        notes += () if needs_no_judgements else passage_notes(whole)
         collection, asked = (question_selection.repeat_questions(one, self.spec.repeat) for one in (collection, asked))
         return OpenedDataset(collection, asked, answering, notes)
 
