@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.evidence.citations import load_citations
-from rageval_spec.recorded.answers_and_steps import UnusableReplyError
+from rageval_spec.recorded.answers_and_steps import UnusableReplyError, table_of
 from rageval_spec.recorded.cited_blocks import read_citations, unfold_sentences
 from rageval_spec.recorded.http_replies import ReplyLayout
 
@@ -270,3 +270,18 @@ def test_a_record_whose_numbers_begin_at_neither_0_nor_1_is_refused() -> None:
         with pytest.raises(UnusableReplyError, match="'citations_from' must be 0 or 1"):
             ReplyLayout().read(record | {"citations_from": first})
     assert ReplyLayout().read(record | {"citations_from": "0"}).citations != ReplyLayout().read(record).citations
+
+
+def test_a_system_that_counts_from_0_does_not_change_what_lists_and_ids_say() -> None:
+    record = {"contexts": ["x", "y"], "context_ids": ["a.md", "b.md"]}
+
+    def read(answer: str, first: int, **more: Any) -> list[int | None]:
+        row = ReplyLayout().read(record | {"answer": answer} | more)
+        (found,) = table_of([("q", row)], citations_from=first)["citations"]
+        return [one.context for one in load_citations(found) or ()]
+
+    listed = "Blue [1]. Red [2].\n\nSources:\n[1] b.md\n[2] c.md"
+    assert (read(listed, 1), read(listed, 0)) == ([1, None], [1, None])
+    assert read("Blue [1]. Red [2].", 0, context_ids=["2", "1"]) == [1, 0]
+    assert (read("Blue [1]. Red [2].", 0), read("Blue [0]. Red [1].", 1)) == ([1, None], [None, 0])
+    assert read("Blue [1].", 1, citations_from=0) == [1]

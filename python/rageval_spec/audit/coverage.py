@@ -225,7 +225,7 @@ def _find_absent(questions: AuditedQuestions, known: set[str]) -> Iterator[Audit
         yield make_finding("absent_document", message, question.row, severity=severity, absent=absent, relevant=number)
 
 
-@check("passages", "Passages that no chunk covers")
+@check("passages", "Passages and their quotes")
 def check_passages(questions: AuditedQuestions) -> Found:
     """Passages that are not in the corpus, or cut between its chunks, and quotes that are not as in their documents."""
     passages = questions.collection.passages

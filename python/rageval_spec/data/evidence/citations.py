@@ -58,20 +58,25 @@ def load_citations(text: str | None) -> tuple[Citation, ...] | None:
 
 
 def count_from(citations: Sequence[Citation], contexts: int | None, first: int) -> tuple[Citation, ...]:
-    """The citations, where numbers in the text count the contexts from `first`: 0 or 1."""
-    counted = []
-    for one in citations:
-        if one.marker is not None and one.document.isdecimal():
-            place = int(one.document) - first
-            is_known = contexts is not None and 0 <= place < contexts
-            one = replace(one, context=place if is_known else None)
-        counted.append(one)
+    """The citations, where numbers in the text count the contexts from `first`: 0 or 1.
+
+    What a number means by a list of sources, or as an id, stays: only those that were counted are counted again.
+    """
+    numbers = {place: int(one.document) for place, one in enumerate(citations) if _is_number(one)}
+    before, known, counted = 0 if 0 in numbers.values() else 1, range(contexts or 0), [*citations]
+    for place, number in numbers.items():
+        if citations[place].context == (number - before if number - before in known else None):
+            counted[place] = replace(counted[place], context=number - first if number - first in known else None)
     return tuple(counted)
+
+
+def _is_number(one: Citation) -> bool:
+    return one.marker is not None and one.document.isdecimal()
 
 
 def find_first(citations: Sequence[Citation]) -> int | None:
     """The number that an answer gives its first context: 0 if it cites that, 1 if a number was read so; else None."""
-    numbers = {(int(one.document), one.context) for one in citations if one.marker and one.document.isdecimal()}
+    numbers = {(int(one.document), one.context) for one in citations if _is_number(one)}
     if (0, 0) in numbers:
         return 0
     return 1 if any(place is not None and number == place + 1 for number, place in numbers) else None
