@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters.rank_correlation import (
     RankCorrelation,
-    compute_correlation_interval,
+    compute_intervals,
     correlate_means,
 )
 
@@ -83,7 +83,7 @@ def main() -> None:
             for seed in range(SAMPLES):
                 values, true = draw(np.random.default_rng(seed))
                 wanted = float(correlate_means(name, true[:, None, :])[0])
-                interval = compute_correlation_interval(name, values, resamples=500)
+                interval = compute_intervals(values, 500)(name, None)
                 assert interval is not None
                 low, high = bootstrap(name, values)
                 holds = interval.low - 1e-9 <= wanted <= interval.high + 1e-9

@@ -14,7 +14,7 @@ from scipy import stats
 from rageval_spec.statistics.raters.rank_correlation import (
     COEFFICIENTS,
     RankCorrelation,
-    compute_correlation_interval,
+    compute_intervals,
     correlate_means,
     draw_true_means,
     list_topic_correlations,
@@ -132,7 +132,7 @@ def test_an_interval_holds_the_order_of_endless_topics() -> None:
         random = np.random.default_rng(seed)
         judged = true + random.normal(size=12) * 0.06
         values = np.stack([mean + random.normal(size=(25, 12)) * 0.25 for mean in (true, judged)])
-        interval = compute_correlation_interval("tau_b", values, resamples=300)
+        interval = compute_intervals(values, 300)("tau_b", None)
         assert interval is not None
         expected = correlate("tau_b", true.tolist(), judged.tolist())
         held += interval.low <= expected <= interval.high
@@ -154,15 +154,15 @@ def test_draws_of_the_true_means_are_where_the_data_are() -> None:
 
 
 def test_intervals_need_two_topics_and_an_order() -> None:
-    assert compute_correlation_interval("tau", np.ones((2, 1, 4))) is None
-    assert compute_correlation_interval("tau", np.ones((2, 5, 4))) is None
+    assert compute_intervals(np.ones((2, 1, 4)))("tau", None) is None
+    assert compute_intervals(np.ones((2, 5, 4)))("tau", None) is None
 
 
 def test_equal_systems_stay_tied_however_topics_are_added() -> None:
     values = np.array([0.1, 0.2, 0.3, 0.7])
     one, other = values, values[[3, 1, 0, 2]]  # the same numbers for other topics: equal means
     truth = np.stack([one, other, other + 0.2], axis=1)
-    interval = compute_correlation_interval("tau_b", np.stack([truth, truth]), resamples=50)
+    interval = compute_intervals(np.stack([truth, truth]), 50)("tau_b", None)
     assert interval is not None and interval.high == 1
 
 

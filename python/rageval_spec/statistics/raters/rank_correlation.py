@@ -61,13 +61,6 @@ def correlate_means(name: RankCorrelation, means: Floats, top: int | None = None
     return np.concatenate([_COMPUTE[name](*part) for part in parts])
 
 
-def compute_correlation_interval(
-    name: RankCorrelation, values: Floats, top: int | None = None, resamples: int = RESAMPLES
-) -> Interval | None:
-    """The interval over topics of one coefficient; see `compute_intervals`."""
-    return compute_intervals(values, resamples)(name, top)
-
-
 def compute_intervals(
     values: Floats, resamples: int = RESAMPLES
 ) -> Callable[[RankCorrelation, int | None], Interval | None]:
