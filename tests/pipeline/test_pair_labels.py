@@ -134,11 +134,11 @@ def test_labels_that_equal_the_qrels_show_no_error_of_the_judge(tmp_path: Path) 
     assert "generate qrels --also-judged" in note.message
 
 
-def test_probabilities_of_some_labels_only_give_no_number(tmp_path: Path) -> None:
-    rows = [f"q{n},d1,1,{'' if n else 0.5}" for n in range(20)]
-    outcome = evaluate(write(tmp_path, rows=rows))
-    reasons = {one.correction.reason for one in outcome.evaluation.aggregates if one.correction}
-    assert reasons == {"19 of 20 labelled pairs have no probability; give all one, or none"}
+def test_grades_beyond_those_of_the_qrels_are_told(tmp_path: Path) -> None:
+    rows = [f"q{n},d1,{4 * (n % 2)},0.5" for n in range(20)]
+    (note,) = [note for note in evaluate(write(tmp_path, rows=rows)).evaluation.notes if note.code == "two_scales"]
+    assert note.level == "warning"
+    assert note.message.startswith("people's grades go up to 4, those of the qrels to 1;")
 
 
 def test_without_probabilities_labels_stand_for_the_pairs_of_their_ranks(

@@ -402,20 +402,24 @@ def show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:
         for one in _list_numbers(evaluation, digits)
         if (found := one.of.correction) is not None
     )
-    if rows:
-        remarks = tuple(_explain_corrections(evaluation))
-        yield Section("What people would say", header, rows, frozenset(range(1, 6)), remarks)
+    if rows:  # rankings have neither a mean of the labels alone nor what these are worth
+        kept = [place for place in range(len(header)) if any(row[place] != "–" for row in rows)]
+        shown = [tuple(row[place] for place in kept) for row in (header, *rows)]
+        remarks = tuple(_explain_corrections(evaluation, has_worth="worth" in shown[0]))
+        title, numbers = "What people would say", frozenset(range(1, len(kept)))
+        yield Section(title, shown[0], tuple(shown[1:]), numbers, remarks)
 
 
-def _explain_corrections(evaluation: Evaluation) -> Iterator[str]:
+def _explain_corrections(evaluation: Evaluation, *, has_worth: bool) -> Iterator[str]:
     """What the rows mean, and why a number is missing, in sentences."""
     found = [one.correction for one in evaluation.aggregates if one.correction]
     methods = dict.fromkeys(METHODS[one.method] for one in found)
     what = "pairs of query and document" if all(one.method == "imputation" for one in found) else "answers"
     yield (
         f"The judge's numbers are corrected by people's labels of some {what} ({'; '.join(methods)}), so the "
-        "intervals are of what people would say, however much the judge errs. 'worth' is how many labels would be "
-        "needed for such an interval without the judge."
+        "intervals are of what people would say, however much the judge errs."
+        + " 'worth' is how many labels would be needed for such an interval without the judge."
+        * has_worth
     )
     if any(one.is_clipped for one in found):
         yield "A number or interval that reached beyond what the metric can be ends there."

@@ -40,8 +40,11 @@ class QrelsLabels(FileLabels[QrelsLabelsNode]):
             return tuple(Label(query_id, "", float(grade), "", document=doc_id) for query_id, doc_id, grade in rows)
         labels = tuple(read_label_file(path, self.columns, setting=SETTING))
         for one in labels:
-            if not one.document or isinstance(one.value, str) or one.value % 1:
+            if not one.document or isinstance(one.value, str) or one.is_yes_no or one.value % 1:
                 raise DataError(f"{one.place}: a label needs a 'doc_id' and a grade that is a whole number")
+        lacking = [one for one in labels if one.probability is None]
+        if 0 < len(lacking) < len(labels):
+            raise DataError(f"{lacking[0].place}: the label has no probability, but others do; give all one, or none")
         refuse_duplicates(labels)
         return labels
 

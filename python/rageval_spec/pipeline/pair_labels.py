@@ -26,7 +26,7 @@ def correct_rankings(
     source: Labels[Any], metric: str, measure: str, evaluation: Evaluation
 ) -> tuple[dict[tuple[str, str], CorrectedCell], str | None, list[Note]]:
     """What labels make of the kernel's measure, by dataset and system; why nothing; and what readers must know."""
-    cells, notes, used, equal = dict[tuple[str, str], CorrectedCell](), list[Note](), 0, 0
+    cells, notes, used, equal, most = dict[tuple[str, str], CorrectedCell](), list[Note](), 0, 0, 0
     try:
         told = _tabulate(source)
         samples = evaluation.select_samples("dataset", "system", "query_id", "relevant").explode("relevant")
@@ -34,6 +34,7 @@ def correct_rankings(
         for (dataset,), rows in judged.group_by("dataset", maintain_order=True):
             pool = _make_pool(rows, told.filter(pl.col("dataset").is_in(["", dataset])))
             used += (counted := pool.drop_nulls("people")).height
+            most = max(most, pool.select(pl.max("relevance")).item())
             equal += counted.filter(pl.col("people") == pl.col("relevance")).height
             values = evaluation.values.filter(dataset=dataset, metric=metric, status="scored")
             found = _correct(pool, rows, values, measure, evaluation.provenance.settings, source.node)
@@ -44,6 +45,9 @@ def correct_rankings(
         notes.append(Note("unused_labels", f"labels of pairs that the qrels do not have: {unused}", count=unused))
     if used < _FEW:
         notes.append(Note("few_labels", f"only {used} labels of pairs; {_FEW} and more are useful", count=used))
+    if (highest := told.select(pl.max("people")).item()) > most:
+        what = f"people's grades go up to {highest:g}, those of the qrels to {most}; if these are two scales, use one"
+        notes.append(Note("two_scales", what, level="warning"))
     if used >= _MANY and equal == used:
         what = (
             f"all {used} labels are the grades in the dataset's qrels, so they show no error of the judge; if people's"
@@ -60,10 +64,7 @@ def _tabulate(source: Labels[Any]) -> pl.DataFrame:
     table = table.cast({"value": pl.Float64, "probability": pl.Float64}).rename({"document": "doc_id"})
     kept = table.filter(pl.col("adjudicated") == pl.col("adjudicated").max().over("dataset", *_PAIR))
     grade = pl.col("value").quantile(0.5, "lower").alias("people")
-    pairs = kept.group_by("dataset", *_PAIR, maintain_order=True).agg(grade, pl.col("probability").max())
-    if 0 < (lacking := pairs["probability"].null_count()) < pairs.height:
-        raise DataError(f"{lacking} of {pairs.height} labelled pairs have no probability; give all one, or none")
-    return pairs
+    return kept.group_by("dataset", *_PAIR, maintain_order=True).agg(grade, pl.col("probability").max())
 
 
 def _make_pool(rows: pl.DataFrame, told: pl.DataFrame) -> pl.DataFrame:

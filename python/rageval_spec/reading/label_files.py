@@ -225,7 +225,7 @@ def refuse_duplicates(labels: Sequence[Label]) -> None:
         who = None if label.adjudicated else label.annotator
         known = first.setdefault((label.item, label.metric, who), label)
         if known is not label:
-            what = f"{label.query_id} on {label.metric}" if label.metric else label.query_id
+            what = " on ".join(filter(None, (label.query_id, label.document, label.metric)))
             said = f"'{who}' judged {what}" if who else f"the same annotator judged {what}"
             said = f"{what} was adjudicated" if label.adjudicated else said
             raise DataError(f"{label.place}: {said} already at {known.place}; keep one of the two")

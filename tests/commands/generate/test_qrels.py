@@ -138,8 +138,17 @@ def test_the_pool_is_graded_and_peoples_judgements_are_kept(folder: Path, grader
         "! unjudged: q1 d4: there is no text of this document",
     ]
     assert kernels.read_qrels("qrels.txt").height == 7
+    assert "two scales" not in done.stderr
     assert "answers it exactly and in full" in grader.prompts[0]
     assert "Grade from 0 (not at all) to 3 (completely)" in grader.prompts[0]
+
+
+@pytest.mark.parametrize(("judged", "most"), [("q1 0 d1 1\nq2 Q0 d0 0\n", 1), ("q1 0 d1 4\n", 4)])
+def test_grades_of_people_on_another_scale_are_told(folder: Path, judged: str, most: int) -> None:
+    Path("judged.txt").write_text(judged)
+    told = f"! people's grades go up to {most}, and the judge's to 3: metrics such as ndcg would mix two scales"
+    assert told in generate("--dry-run").stderr
+    assert told not in generate("--dry-run", "--also-judged").stderr
 
 
 def test_the_file_is_the_next_datasets_qrels_and_judges_stay_named(folder: Path, grader: Grader) -> None:

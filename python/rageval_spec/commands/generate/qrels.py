@@ -96,9 +96,11 @@ def generate_qrels(
         ranked = narrowed_spec.rank_documents(narrowed, parts, collection, depth)
         nameless = [one for one, table in ranked.items() if table.height and not table["doc_id"].count()]
         warnings = [f"the contexts of '{one}' have no ids, so it adds nothing to the pool" for one in nameless]
+        known = _read_known(collection, source)
+        if not also_judged:
+            warnings += _compare_scales(known, criterion)
         for warning in (*warnings, *find_relatives(parts, grader)):
             display.tell(f"! {warning}")
-        known = _read_known(collection, source)
         rows = _make_pool(collection, [*ranked.values()], known, also_judged=also_judged).to_dicts()
         if output.suffix != ".jsonl":
             _check_ids(output, rows)
@@ -220,6 +222,16 @@ def _read_known(collection: Collection, dataset: Dataset[Any]) -> pl.DataFrame:
     known = pl.DataFrame(schema=empty) if collection.qrels is None else collection.qrels.select([*empty])
     names = [machines.get(pair, PEOPLE) for pair in known.select(_PAIR).iter_rows()]
     return known.with_columns(judged_by=pl.Series(names, dtype=pl.String))
+
+
+def _compare_scales(known: pl.DataFrame, criterion: Criterion) -> list[str]:
+    """A warning if people's grades are kept that cannot be of the judge's scale: above it, or only yes or no."""
+    _, high = criterion.scale or _SCALE
+    most = known.filter(judged_by=PEOPLE).select(pl.max("relevance")).item()
+    if most is None or 1 < most <= high:
+        return []
+    scales = f"people's grades go up to {most}, and the judge's to {high:g}: metrics such as ndcg would mix two scales"
+    return [f"{scales}; give the judge people's levels in its guide, or let it grade all pairs with --also-judged"]
 
 
 def _check_output(output: Path, judge: str, dataset: Dataset[Any], *, replaces: bool) -> None:
