@@ -10,13 +10,15 @@ import json
 import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from contextlib import suppress
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import AnyNote, Note, join_notes, write_notes
 from rageval_spec.data.tables import join_queries, share_repeats
+from rageval_spec.data.traces import Document
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import compile_later, pl
@@ -414,6 +416,51 @@ def context_notes(metrics: Iterable[AnswerMetric[Any]], contexts: Iterable[pl.Se
     advice = "check the field that the system's key 'contexts' names"
     message = f"{empty} empty, so metrics of contexts measure nothing; {advice}"
     return [Note("empty_contexts", message, count=len(given), level="warning")]
+
+
+def leak_notes(samples: Iterable[Sample], prompt: str | None) -> list[Note]:
+    """A warning if a system was given the nuggets; those that know them win (arXiv:2601.13227).
+
+    A question counts if one text that the system got has two of its nuggets of four words and more, and half of them,
+    word for word but for case and spaces. A passage may have those that name it as their source. The warning takes
+    three such questions, or all if fewer have two such nuggets. `prompt` is the system's template; None if it fills in
+    the nuggets.
+    """
+    found, checked = list[str](), 0
+    for sample in samples:
+        facts: dict[str, tuple[str, ...]] = {}
+        with suppress(DataError):  # told where they are judged
+            facts = {_fold(one.text).rstrip("."): one.documents for one in sample.nuggets or ()}
+        facts = {text: sources for text, sources in facts.items() if text.count(" ") >= 3}
+        if len(facts) < 2:
+            continue
+        checked += 1
+        for one in [Document("\n".join(facts) if prompt is None else prompt), *_list_given(sample)]:
+            text = _fold(one.text or "")
+            held = sum(one.doc_id not in sources and fact in text for fact, sources in facts.items())
+            if held >= max(2, len(facts) / 2):
+                found.append(sample.query_id if one.doc_id is None else f"{sample.query_id}, in {one.doc_id}")
+                break
+    if not found or len(found) < min(3, checked):
+        return []
+    message = (
+        f"{len(found)} of {count_noun(checked, 'question')} came with at least half of their nuggets, word for word in "
+        f"one prompt or document (the first: {found[0]}), so a high share is no merit; take them out of what the "
+        "system gets, or if they were made from such documents, name these in 'documents' of each nugget"
+    )
+    return [Note("leaked_nuggets", message, count=len(found), level="warning")]
+
+
+def _list_given(sample: Sample) -> Iterator[Document]:
+    """The texts that a system got for a question; of its prompts the first, for later ones can quote its answer."""
+    yield from map(Document, sample.contexts or (), sample.context_ids or repeat(None))
+    for step in sample.steps or ():
+        yield from step.documents or ()
+    yield Document(next((one.input for one in sample.steps or () if one.kind == "model"), None))
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, system: str) -> list[Note]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -17,18 +18,19 @@ from rageval_spec.pipeline.planning.plan import QuestionPart, StepTask, SystemFa
 from rageval_spec.pipeline.planning.question_selection import has_judgements, sorted_ids
 from rageval_spec.pipeline.values import answer_values as measuring
 from rageval_spec.pipeline.values import ranking_values as values
-from rageval_spec.pipeline.values.answer_values import context_notes, metric_notes, ranking_notes
+from rageval_spec.pipeline.values.answer_values import context_notes, leak_notes, metric_notes, ranking_notes
 from rageval_spec.pipeline.values.passage_judgements import judge_contexts, judge_run
 from rageval_spec.pipeline.values.ranking_values import drops_self, may_drop_self, self_retrieval_notes
 from rageval_spec.pipeline.values.sample_tables import Answered, build_samples, describe_answers
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
-from rageval_spec.plugin import AnswerMetric, RankingMetric, TableMetric
+from rageval_spec.plugin import AnswerMetric, RankingMetric, System, TableMetric
 from rageval_spec.store.stored_tables import AnyTable
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
 
+_GIVEN = ("query_id", "contexts", "context_ids", "steps", "error")
 _NOTHING_KNOWN: Mapping[str, pl.DataFrame] = MappingProxyType({})
 
 
@@ -167,6 +169,8 @@ def _evaluate_answers(
         known = {one.metric: one.values for one in computed if metrics[one.metric].counts_failures}
         return give_up(cells.materials, opened, cells.system, no_answers, known)
     cells.remark([*answered.remark(), *_remark_on_contexts(metrics, answers, answered)])
+    if any("nuggets" in metric.needs for metric in metrics.values()) and opened.asked.columns is not None:
+        cells.remark(_remark_on_leaks(cells.materials.parts.systems[cells.system], opened.asked, answers))
     tables = _rank_answers(cells, answered)
     for one in computed:
         tables[one.metric] = one.values
@@ -193,6 +197,14 @@ def _remark_on_contexts(metrics: Mapping[str, AnswerMetric[Any]], answers: AnyTa
     whole = answered.table.filter(pl.col("error").is_null())
     kept = only_queries(answers.drop(name for name in answers.columns if name not in ("query_id", "contexts")), whole)
     return context_notes(metrics.values(), (block["contexts"] for block in kept.iter_slices()))
+
+
+def _remark_on_leaks(system: System[Any], asked: Collection, answers: AnyTable) -> list[Note]:
+    prompt = json.dumps(getattr(system.node, "templates", ""), ensure_ascii=False)
+    kept = answers.drop(name for name in answers.columns if name not in _GIVEN)
+    samples = build_samples(replace(asked, load_qrels=None, load_references=None), kept)
+    is_told = "nuggets" in getattr(system, "variables", ())
+    return leak_notes(samples, None if is_told else prompt.replace("\\n", " ").replace('\\"', '"'))
 
 
 def _explain_no_answers(answered: Answered) -> DataError | None:
