@@ -50,7 +50,7 @@ def evaluate(
         "models": described,
         "prompts": PROMPTS,
         "implementations": dict.fromkeys(metrics, "v1"),
-        "digests": {"golden": {"corpus": "c1"}},
+        "digests": {"golden": {"corpus": "c1", "nuggets": "n1"}},
         "values": pl.DataFrame({"dataset": "golden", "query_id": query_ids}),
         "load_fingerprints": lambda: Fingerprints({"golden": prints}),
     }

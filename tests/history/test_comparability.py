@@ -99,7 +99,7 @@ def test_notes_say_what_changed_and_what_was_accepted() -> None:
     now = evaluate(
         prints={**PRINTS, "q0": Fingerprint("1", "9", "3"), "q1": Fingerprint("9", "2", "3")},
         prompts={**PROMPTS, "strict.verify": "zz"},
-        digests={"golden": {"corpus": "c2"}},
+        digests={"golden": {"corpus": "c2", "nuggets": "n2"}},
     )
     accepted = {"token_f1": ["references"], "faithfulness": [], "context_recall": ["references"]}
     notes = [(note.level, note.code, note.message) for note in list_notes(find(now), accepted)]
@@ -117,6 +117,11 @@ def test_notes_say_what_changed_and_what_was_accepted() -> None:
             "warning",
             "other_corpus",
             "the corpus is not the one of main; differences can come from it as well as from the systems",
+        ),
+        (
+            "warning",
+            "other_nuggets",
+            "the nuggets are not those of main; differences can come from them as well as from the systems",
         ),
     ]
 

@@ -110,7 +110,7 @@ class Comparability:
 
     Attributes:
         edits: how the queries of each dataset that both have differ.
-        corpora: the datasets whose corpus is not the same.
+        corpora, nuggets: the datasets whose corpus, or whose file of nuggets, is not the same.
         changes: for each metric that both have, what changed in its meaning.
         reads: the data that each metric reads; a metric that is not known can read everything.
         is_spec_known: whether the baseline recorded its spec; if not, changes of metrics and judges are not known.
@@ -122,6 +122,7 @@ class Comparability:
     baseline: str
     edits: Mapping[str, Edits] = field(default_factory=dict)
     corpora: tuple[str, ...] = ()
+    nuggets: tuple[str, ...] = ()
     changes: Mapping[str, tuple[BaselineChange, ...]] = field(default_factory=dict)
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
     is_spec_known: bool = True
@@ -186,7 +187,8 @@ def find_comparability(evaluation: Evaluation, earlier: Evaluation, baseline: st
     return Comparability(
         baseline,
         find_edits(evaluation, earlier),
-        tuple(_find_corpora(evaluation.provenance.digests, earlier.provenance.digests)),
+        tuple(_find_changed_files(evaluation, earlier, "corpus")),
+        tuple(_find_changed_files(evaluation, earlier, "nuggets")),
         changes,
         {name: definition.reads for name, definition in {**(before or {}), **(now or {})}.items()},
         before is not None,
@@ -210,9 +212,9 @@ def _list_weighting(summary: DesignSummary | None) -> object:
     return summary.weight, {one.name: one.share for one in summary.strata}
 
 
-def _find_corpora(now: Mapping[str, Mapping[str, str]], before: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    for dataset, digests in now.items():
-        pair = digests.get("corpus"), before.get(dataset, {}).get("corpus")
+def _find_changed_files(now: Evaluation, before: Evaluation, part: str) -> Iterator[str]:
+    for dataset, digests in now.provenance.digests.items():
+        pair = digests.get(part), before.provenance.digests.get(dataset, {}).get(part)
         if None not in pair and pair[0] != pair[1]:
             yield dataset
 
@@ -257,6 +259,9 @@ def list_notes(comparability: Comparability, metrics: Mapping[str, Collection[st
     for dataset in comparability.corpora:
         message = f"the corpus is not the one of {baseline}; differences can come from it as well as from the systems"
         yield Note("other_corpus", message, dataset, level="warning")
+    for dataset in comparability.nuggets:
+        message = f"the nuggets are not those of {baseline}; differences can come from them as well as from the systems"
+        yield Note("other_nuggets", message, dataset, level="warning")
     for dataset, told in comparability.reweighted.items():
         message = (
             f"{baseline} was weighted in another way ({told}); comparisons weight both sides as this evaluation does"

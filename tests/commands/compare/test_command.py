@@ -105,3 +105,22 @@ def test_the_p_value_is_that_of_the_gate_on_the_same_comparison(tmp_path: Path) 
     found = {one["metric"]: one["comparison"]["p_adjusted"] for one in content["metrics"]}
     assert found == {"token_f1": 0.03125, "exact_match": 0.0625, "rouge_l": 0.0625}
     assert "Holm-adjusted p" in compare("start", "end")
+
+
+def test_an_edited_file_of_nuggets_is_told(tmp_path: Path) -> None:
+    rows = {"golden": {"id": "q", "question": "?"}, "answers": {"id": "q", "answer": "within 30 days"}}
+    rows["nuggets"] = {"qid": "q", "query": "?", "nuggets": ["within 30 days"]}
+    for name, row in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row))
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\nname: n\ndatasets: {golden: {use: golden, path: golden.jsonl, nuggets: nuggets.jsonl}}\n"
+        "systems: {bot: {use: file, path: answers.jsonl}}\nmetrics: [{use: nuggets, judge: overlap}]\n"
+    )
+    for out in ("one", "two", "three"):
+        if out == "three":  # the first two are of the same nuggets
+            edited = {**rows["nuggets"], "nuggets": ["within 60 days"]}
+            (tmp_path / "nuggets.jsonl").write_text(json.dumps(edited))
+        run = ("run", str(tmp_path / "spec.yaml"), "--no-history", "--no-store", "--quiet")
+        assert invoke(*run, "-o", str(tmp_path / out)).exit_code == 0
+    told = [invoke("compare", str(tmp_path / "one"), str(tmp_path / out)).stdout for out in ("two", "three")]
+    assert ["the nuggets are not the same" in one for one in told] == [False, True]

@@ -232,6 +232,8 @@ def _list_data(evaluation: Evaluation, known: Comparability) -> Iterator[str]:
             yield f"{where}not comparable: {list_names(names)}, because {told}"
         if overlap.dataset in known.corpora:
             yield f"{where}the corpus is not the same"
+        if overlap.dataset in known.nuggets:
+            yield f"{where}the nuggets are not the same"
         if weights := known.reweighted.get(overlap.dataset):
             yield f"{where}means were weighted in another way ({weights}); differences weight both sides alike"
     if unknown := describe_unknown(known, "the earlier evaluation"):
