@@ -37,11 +37,12 @@ _FACTS = prompts.make_schema(facts=prompts.make_list_schema(prompts.TEXT))
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A question and the passages that are relevant to it, best first."""
+    """A question and the passages that are relevant to it, best first, with the ids of their documents or None."""
 
     query_id: str
     question: str
     passages: tuple[str, ...]
+    documents: tuple[str | None, ...]
 
     @property
     def calls(self) -> int:
@@ -61,11 +62,17 @@ _Calls: TypeAlias = Generator[_Call, Any, NuggetBank]
 
 
 def _make(topic: Topic) -> _Calls:
-    """The calls for one question, each of which is sent its reply; the bank in the end, vital nuggets first."""
+    """The calls for one question, each of which is sent its reply; the bank in the end, vital nuggets first.
+
+    The documents of a nugget are those of the passages in the call whose reply first had it.
+    """
     facts: Sequence[str] = ()
+    sources: dict[str, tuple[str, ...]] = {}
     for at in range(0, len(topic.passages), PASSAGES):
         asked = _ask_for_facts(topic.question, topic.passages[at : at + PASSAGES], facts)
         facts = yield _Call(asked, _SUPPOSED, _FACT_TOKENS * MOST_NUGGETS)
+        read = tuple(dict.fromkeys(filter(None, topic.documents[at : at + PASSAGES])))
+        sources = dict.fromkeys(facts, read) | sources
     labels = list[Importance]()
     for at in range(0, len(facts), LABELS):
         batch = facts[at : at + LABELS]
@@ -73,7 +80,7 @@ def _make(topic: Topic) -> _Calls:
             _ask_for_labels(topic.question, batch), ["vital"] * len(batch), _LABEL_TOKENS * len(batch)
         )
     ordered = sorted(zip(facts, labels, strict=True), key=lambda pair: pair[1] != "vital")
-    nuggets = (Nugget(text, how, str(number)) for number, (text, how) in enumerate(ordered, 1))
+    nuggets = (Nugget(text, how, str(number), sources[text]) for number, (text, how) in enumerate(ordered, 1))
     return NuggetBank(topic.query_id, topic.question, tuple(nuggets))
 
 

@@ -95,6 +95,11 @@ def test_the_list_is_brought_up_to_date_ten_passages_at_a_time(folder: Path, wri
     assert [one.text for one in banks["1"].nuggets][:3] == ["fact 0", "fact 2", "fact 4"]
     assert banks["1"].nuggets[6].text == "fact 11"
     assert [one.importance for one in banks["1"].nuggets] == ["vital"] * 6 + ["okay"] * 6
+    # each names the passages of the first call whose reply had it
+    sources = {one.text: one.documents for one in banks["1"].nuggets}
+    assert sources["fact 11"] == sources["fact 0"] == ("d11", *(f"d{number:02}" for number in range(9)))
+    assert sources["fact 9"] == sources["fact 10"] == ("d09", "d10")
+    assert [one.documents for one in banks["2"].nuggets] == [("d03",)]
     facts = next(one for one in writer.asked if '"pumps"' in one and "okay" not in one)
     assert facts.count("<passage ") == 10 and '"fact 11"' in facts
 
@@ -168,11 +173,16 @@ def test_the_documents_of_a_system(folder: Path, writer: Writer) -> None:
     (bank,) = read_banks(folder / "nuggets.jsonl").values()
     assert (bank.query_id, [one.text for one in bank.nuggets]) == ("2", ["fact 20", "fact 21"])
     assert '"claim_bank"' in (folder / "nuggets.jsonl").read_text()
+    assert [one.documents for one in bank.nuggets] == [(), ()]  # its contexts have no ids
     (folder / "queries.tsv").write_text("1\tfact 25\n")
     assert generate("--system", "bm25", "--depth", "3", "--force").exit_code == 0
     (bank,) = read_banks(folder / "nuggets.jsonl").values()
     assert "fact 25" in [one.text for one in bank.nuggets]
     assert len(bank.nuggets) == 3
+    assert {len(one.documents) for one in bank.nuggets} == {3}
+    assert generate("--as", "autojudge", "--force").exit_code == 0
+    (bank,) = read_banks(folder / "nuggets.jsonl").values()
+    assert bank.nuggets[0].documents[0] == "d11"
 
 
 @pytest.mark.parametrize(

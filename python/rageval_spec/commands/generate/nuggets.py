@@ -134,9 +134,10 @@ def _find_topics(spec: Spec, parts: SpecPlugins, relevance: int, depth: int) -> 
         texts = documents.select("doc_id", text=document_texts(documents))
         ranked = ranked.select("query_id", "doc_id").join(texts, on="doc_id", how="inner", maintain_order="left")
     filled = ranked.filter(pl.col("text").str.strip_chars() != "")
-    passages = dict(filled.group_by("query_id", maintain_order=True).agg("text").iter_rows())
+    grouped = filled.group_by("query_id", maintain_order=True).agg("text", "doc_id")
+    passages = {one: [*map(tuple, lists)] for one, *lists in grouped.iter_rows()}
     asked = [*queries.select("query_id", "text").unique("query_id", keep="first", maintain_order=True).iter_rows()]
-    topics = tuple(Topic(one, text, tuple(passages[one])) for one, text in asked if one in passages)
+    topics = tuple(Topic(one, text, *passages[one]) for one, text in asked if one in passages)
     if not topics:
         raise UsageError("no question has a relevant passage with a text; lower --relevance, or check the ids")
     return _Found(topics, tuple(one for one, _ in asked if one not in passages))
