@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -146,14 +147,19 @@ def _dump_entry(nugget: Nugget, query_id: str, kind: Literal["question", "claim"
     return entry
 
 
-def add_nuggets(path: Path, query_ids: Iterable[str], columns: pl.DataFrame | None = None) -> pl.DataFrame:
-    """The other columns of questions (`query_id, columns`) with the nuggets of a file as the column `nuggets`.
+def attach_banks(collection: Collection, path: Path) -> Collection:
+    """The collection, whose questions also have the nuggets of a file. The file is read when they are needed.
 
     Raises:
-        DataError: the file cannot be read, has no bank of any question, or a question has nuggets of its own.
+        DataError: then, if the file cannot be read, has no bank of any question, or a question has nuggets of its own.
     """
-    banks = read_banks(path)
-    known = dict.fromkeys(query_ids, "{}") | ({} if columns is None else dict(columns.iter_rows()))
+    return replace(collection, load_columns=partial(_add_nuggets, path, collection))
+
+
+def _add_nuggets(path: Path, collection: Collection) -> pl.DataFrame:
+    banks, asked = read_banks(path), collection.questions
+    known = {} if asked is None else dict.fromkeys(asked["query_id"].unique(maintain_order=True), "{}")
+    known |= {} if collection.columns is None else dict(collection.columns.iter_rows())
     found = {query_id: bank for query_id, bank in banks.items() if query_id in known}
     if not found:
         shown = f"{next(iter(banks))!r} in the file, {next(iter(known), '')!r} in the dataset"
@@ -164,13 +170,3 @@ def add_nuggets(path: Path, query_ids: Iterable[str], columns: pl.DataFrame | No
             raise DataError(f"the query {query_id!r} has nuggets in its column '{NUGGETS}' and in {path}; remove one")
         known[query_id] = dump_columns(values | {NUGGETS: [one.dump() for one in bank.nuggets]})
     return pl.DataFrame([*known.items()], schema={"query_id": pl.String, "columns": pl.String}, orient="row")
-
-
-def attach_banks(collection: Collection, path: Path) -> Collection:
-    """The collection, whose questions also have the nuggets of a file. The file is read when they are needed."""
-
-    def load_columns() -> pl.DataFrame:
-        ids = () if (asked := collection.questions) is None else asked["query_id"].unique(maintain_order=True)
-        return add_nuggets(path, ids, collection.columns)
-
-    return replace(collection, load_columns=load_columns)

@@ -128,14 +128,13 @@ def _parse_nugget(one: object, place: str) -> Nugget:
     answers = [*_list_answers(one.get("answers"), f"{place}.answers")]
     documents = [*_list_ids(one.get("documents") or one.get("references"), place)]
     documents += [doc_id for _, of in answers for doc_id in of]
-    return Nugget(
-        text,
-        _parse_importance(one.get("importance"), place),
-        str(name),
-        tuple(dict.fromkeys(documents)),
-        tuple(dict.fromkeys(answer for answer, _ in answers)),
-        _parse_aggregator(one.get("aggregator", one.get("aggregator_type")), place),
-    )
+    said, combined = one.get("importance"), one.get("aggregator", one.get("aggregator_type"))
+    if (importance := _IMPORTANCES.get("vital" if said is None else str(said).strip().lower())) is None:
+        raise DataError(f"{place} has the importance {said!r}; write vital or okay")
+    if (aggregator := _AGGREGATORS.get("OR" if combined in (None, "Default") else str(combined).upper())) is None:
+        raise DataError(f"{place} combines its answers by {combined!r}; only AND and OR are known")
+    texts = tuple(dict.fromkeys(answer for answer, _ in answers))
+    return Nugget(text, importance, str(name), tuple(dict.fromkeys(documents)), texts, aggregator)
 
 
 def _check_keys(one: Mapping[str, Any], place: str) -> None:
@@ -144,22 +143,6 @@ def _check_keys(one: Mapping[str, Any], place: str) -> None:
     for key in one:
         if key not in _KNOWN and (hint := suggest(str(key), absent, cutoff=0.8)):
             raise DataError(f"{place} has the unknown key '{key}'; {hint}")
-
-
-def _parse_importance(value: object, place: str) -> Importance:
-    if value is None:
-        return "vital"
-    said = str(value).strip().lower()
-    if said in _IMPORTANCES:
-        return _IMPORTANCES[said]
-    raise DataError(f"{place} has the importance {value!r}; write vital or okay")
-
-
-def _parse_aggregator(value: object, place: str) -> Aggregator:
-    said = "OR" if value in (None, "Default") else str(value).upper()
-    if said in _AGGREGATORS:
-        return _AGGREGATORS[said]
-    raise DataError(f"{place} combines its answers by {value!r}; only AND and OR are known")
 
 
 def _list_answers(value: object, place: str) -> Iterator[tuple[str, list[str]]]:
