@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,15 @@ metrics: [METRICS]
 """
 
 
-def run(folder: Path, metrics: str = "{use: nuggets, judge: overlap}") -> list[dict[str, Any]]:
-    """The warnings of an evaluation of a system whose contexts have the nuggets and one whose contexts do not."""
+def run(
+    folder: Path,
+    metrics: str = "{use: nuggets, judge: overlap}",
+    code: str = "leaked_nuggets",
+    more: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """The notes on a system whose contexts have the nuggets and one whose contexts do not; `more` are other questions
+    with nuggets.
+    """
     files: dict[str, list[dict[str, Any]]] = {name: [] for name in ("golden", "nuggets", "told", "honest")}
     for number in range(4):
         facts = [f"fact {one} of question {number}" for one in range(4)]
@@ -87,13 +95,14 @@ def run(folder: Path, metrics: str = "{use: nuggets, judge: overlap}") -> list[d
         files["nuggets"].append({"qid": f"q{number}", "query": "What?", "nuggets": [{"text": one} for one in facts]})
         files["told"].append({**known, "contexts": [{"id": "d1", "text": "\n".join(facts)}]})
         files["honest"].append({**known, "contexts": [{"id": "d2", "text": facts[0]}]})
+    files["nuggets"] += [{"qid": one, "query": "?", "nuggets": ["a fact"]} for one in more]
     for name, rows in files.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "spec.yaml").write_text(SPEC.replace("METRICS", metrics))
     done = invoke("run", str(folder / "spec.yaml"), "--no-history", "--no-store", "--quiet", "-o", str(folder / "out"))
     assert done.exit_code == 0, done.output
     notes = json.loads((folder / "out" / "results.json").read_text())["notes"]
-    return [note for note in notes if note["code"] == "leaked_nuggets"]
+    return [note for note in notes if note["code"] == code]
 
 
 def test_the_results_name_the_system_and_the_first_question(tmp_path: Path) -> None:
@@ -109,3 +118,15 @@ def test_the_results_name_the_system_and_the_first_question(tmp_path: Path) -> N
 
 def test_nothing_is_looked_for_without_a_metric_of_nuggets(tmp_path: Path) -> None:
     assert run(tmp_path, "exact_match") == []
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ((), []),
+        (("q9",), ["1 of 5 questions with nuggets is not in the dataset, such as 'q9' in nuggets.jsonl"]),
+        (("8", "9"), ["2 of 6 questions with nuggets are not in the dataset, such as '8' in nuggets.jsonl"]),
+    ],
+)
+def test_nuggets_of_other_questions_are_counted(tmp_path: Path, more: Sequence[str], told: list[str]) -> None:
+    assert [note["message"] for note in run(tmp_path, code="unknown_nuggets", more=more)] == told

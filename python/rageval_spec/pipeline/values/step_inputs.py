@@ -7,7 +7,7 @@ way to reach it, each process opens the store itself, whose file of replies seve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
+from rageval_spec.data.evidence.nuggets import NUGGETS
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.dataclass import dataclass, field, fields, replace
@@ -22,14 +23,16 @@ from rageval_spec.pipeline.planning import question_selection
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts, list_files
 from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes
 from rageval_spec.pipeline.values.passage_judgements import passage_notes
-from rageval_spec.plugin import Answering, Engine, Shared
+from rageval_spec.plugin import Answering, Dataset, Engine, Shared
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule
+from rageval_spec.reading.nugget_banks import read_banks
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.text.places import Places
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.shipped_files import Shipment, pack
 from rageval_spec.store.store import MemoryStore, open_store
+from rageval_spec.wording import agree, count_noun
 
 _RESTORED: dict[str, Materials] = {}
 _RESTORING = Lock()
@@ -137,6 +140,8 @@ class Materials:
         asked = question_selection.queries_to_ask(whole, self.limit) if answering else collection
         notes = (*difference_notes(whole), *limit_notes(whole, asked if answering else collection))
         notes += () if needs_no_judgements else passage_notes(whole)
+        if any(NUGGETS in metric.needs for metric in self.parts.answer_metrics.values()):
+            notes += tuple(_note_unknown_nuggets(plugin, whole))
         collection, asked = (question_selection.repeat_questions(one, self.spec.repeat) for one in (collection, asked))
         return OpenedDataset(collection, asked, answering, notes)
 
@@ -160,6 +165,18 @@ class Materials:
         """The rule by which this evaluation continues an earlier one, with what git said here."""
         asks = any(system.can_be_asked for system in self.parts.systems.values())
         return replace(rule, find_code=partial(_give, rule.find_code() if asks else CodeState()), is_told=True)
+
+
+def _note_unknown_nuggets(dataset: Dataset[Any], whole: Collection) -> Iterator[Note]:
+    """A note if the dataset lacks some questions of its file of nuggets. That it lacks all is an error elsewhere."""
+    if (file := getattr(dataset.node, NUGGETS, None)) is None or whole.questions is None:
+        return
+    asked, banks = {*whole.questions["query_id"]}, read_banks(dataset.context.resolve(file))
+    unknown = [query_id for query_id in banks if query_id not in asked]
+    if 0 < len(unknown) < len(banks):
+        belong = f"{count_noun(len(banks), 'question')} with nuggets {agree(len(unknown), 'is')} not in the dataset"
+        message = f"{len(unknown)} of {belong}, such as {unknown[0]!r} in {file}"
+        yield Note("unknown_nuggets", message, whole.name, count=len(unknown))
 
 
 def _restore(
