@@ -83,8 +83,7 @@ class Beir(Dataset[BeirNode]):
 
     def check_files(self) -> Iterator[FileFault]:
         """Report a query that is listed twice, and nuggets that cannot be read."""
-        if self._nuggets and (fault := check_banks(self._nuggets)) is not None:
-            yield FileFault((NUGGETS,), fault, code="unreadable-data")
+        yield from check_banks(self._nuggets) if self._nuggets else ()
         rows = self.iterate_questions()
         if rows is not None and (twice := find_twice(self._queries, rows, QUERIES[0].known)) is not None:
             yield FileFault(("path",), twice, "give each query an id of its own")

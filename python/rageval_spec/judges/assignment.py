@@ -78,13 +78,10 @@ class AssignmentJudge(ChatJudge[AssignmentNode]):
             return segments.find_without_sources(criterion, segments.list_pieces(criterion, sample))
         return prompts.settle(criterion, sample)
 
-    def _list_batches(self, criterion: Criterion, sample: Sample) -> list[list[segments.Segment]]:
-        statements = segments.list_statements(criterion, sample)
-        return [statements[at : at + self.node.batch] for at in range(0, len(statements), self.node.batch)]
-
     def _list_questions(
         self, criterion: Criterion, sample: Sample
     ) -> list[chat_questions.ChatQuestion[tuple[Claim, ...]]]:
+        statements, size = segments.list_statements(criterion, sample), self.node.batch
         sources = prompts.fence_all("text", criterion.sources_of(sample))
         question = prompts.fence_part(sample, "question")
         return [
@@ -99,7 +96,7 @@ class AssignmentJudge(ChatJudge[AssignmentNode]):
                 ),
                 partial(_read_labels, batch),
             )
-            for batch in self._list_batches(criterion, sample)
+            for batch in (statements[at : at + size] for at in range(0, len(statements), size))
         ]
 
 

@@ -12,7 +12,7 @@ RAGTIME's banks, with `metadata.topic_id`, are read as those of AutoJudge. What 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 from rageval_spec.data.evidence.nuggets import NUGGETS, Nugget, NuggetBank, parse_nuggets
 from rageval_spec.data.tables import Collection
 from rageval_spec.dataclass import replace
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.formats.json_files import json_objects, text_of
@@ -47,14 +48,13 @@ def read_banks(path: Path) -> dict[str, NuggetBank]:
 _MOST_CHECKED = 8_000_000
 
 
-def check_banks(path: Path) -> str | None:
-    """What is wrong with a file of banks; None if nothing is, or if it is missing or too long to look at quickly."""
+def check_banks(path: Path) -> Iterator[FileFault]:
+    """What is wrong with a file of banks; nothing if it is missing or too long to look at quickly."""
     try:
         if path.is_file() and path.stat().st_size <= _MOST_CHECKED:
             read_banks(path)
     except DataError as error:
-        return str(error)
-    return None
+        yield FileFault((NUGGETS,), str(error), code="unreadable-data")
 
 
 def check_row(place: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,26 @@ def test_the_results_name_the_system_and_the_first_question(tmp_path: Path) -> N
         "first: q0, in d1), so a high share is no merit; take them out of what the system gets, or if they were made "
         "from such documents, name these in 'documents' of each nugget"
     )
+
+
+COMMANDS = r"""
+  filled: {use: command, command: CALL, per: query, input: {q: "{{ question }}", facts: "{{ nuggets }}"}}
+  fixed: {use: command, command: CALL, per: query, input: {q: "{{ question }}", say: "Say fact \"0\" of all, fact\n
+    \"1\" of all"}}
+  clean: {use: command, command: CALL, per: query, input: {q: "{{ question }}", tone: "{{ tone }}"}}"""
+
+
+def test_templates_are_looked_at(tmp_path: Path) -> None:
+    row = {"question": "?", "tone": "kind", "nuggets": ['fact "0" of all', 'fact "1" of all', 'fact "2" of all']}
+    (tmp_path / "golden.jsonl").write_text("".join(json.dumps({"id": f"q{n}", **row}) + "\n" for n in range(3)))
+    call = json.dumps([sys.executable, "-c", """print('{"answer": "x"}')"""])
+    spec = SPEC.replace(", nuggets: nuggets.jsonl", "").replace("METRICS", "{use: nuggets, judge: overlap}")
+    told, honest = "{told: {use: file, path: told.jsonl}, ", "honest: {use: file, path: honest.jsonl}}"
+    (tmp_path / "spec.yaml").write_text(spec.replace(told + honest, COMMANDS.replace("CALL", call)))
+    done = invoke("run", str(tmp_path / "spec.yaml"), "--no-history", "--no-store", "--quiet", "-o", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    notes = json.loads((tmp_path / "results.json").read_text())["notes"]
+    assert [one["system"] for one in notes if one["code"] == "leaked_nuggets"] == ["filled", "fixed"]
 
 
 def test_nothing_is_looked_for_without_a_metric_of_nuggets(tmp_path: Path) -> None:

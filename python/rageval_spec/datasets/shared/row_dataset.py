@@ -88,8 +88,7 @@ class FileDataset(Dataset[N]):
         """Report mapped columns that a file does not have, and required columns without a known name."""
         for key, file in self.files.items():
             if not self.has_columns(key):
-                if key == NUGGETS and (fault := check_banks(self.path_of(key))) is not None:
-                    yield FileFault((key,), fault, code="unreadable-data")
+                yield from check_banks(self.path_of(key)) if key == NUGGETS else ()
                 continue
             try:
                 present = self.list_columns(key)
