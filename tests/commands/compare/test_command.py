@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,10 @@ def test_the_p_value_is_that_of_the_gate_on_the_same_comparison(tmp_path: Path) 
 
 
 def test_an_edited_file_of_nuggets_is_told(tmp_path: Path) -> None:
-    rows = {"golden": {"id": "q", "question": "?"}, "answers": {"id": "q", "answer": "within 30 days"}}
+    rows: dict[str, dict[str, Any]] = {
+        "golden": {"id": "q", "question": "?"},
+        "answers": {"id": "q", "answer": "within 30 days"},
+    }
     rows["nuggets"] = {"qid": "q", "query": "?", "nuggets": ["within 30 days"]}
     for name, row in rows.items():
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(row))
