@@ -78,9 +78,11 @@ def test_the_best_those_that_cannot_be_told_from_it_and_the_worse_ones(tmp_path:
         ("path", "near.jsonl", -0.0125), ("path", "bad.jsonl", -0.525),
     ]  # fmt: skip
     assert "shortlist: path=good.jsonl has the best mean" in result.stdout
-    assert "1 of the 2 others cannot be told from it" in " ".join(result.stdout.split())
+    assert "1 of 2 other combinations cannot be told from it" in " ".join(result.stdout.split())
     assert f"takes about {near['needed']:,} questions" in " ".join(result.stdout.split())
     page = (tmp_path / "out" / "sweep.html").read_text()
+    assert '<th scope="col">standing</th>' in page.replace("<span>", "").replace("</span>", "")
+    assert '<th scope="col" class="number"><span>questions' in page  # above its numbers
     assert "not told apart" in page and "What each axis changes" in page
 
 
@@ -191,6 +193,35 @@ def test_a_combination_that_fails_is_told_and_not_compared(app: AskedApp) -> Non
     found = sweep(app.write_spec(axes={"systems.app.function": [app.block["function"], "broken:answer"]}), code=3)
     assert [one["standing"] for one in found["combinations"]] == ["best", "unscored"]
     assert found["combinations"][1]["aggregate"] is None
+    assert (found["outcome"], found["combinations"][1]["failed"]) == ("unresolvable", 6)  # it did not beat anything
+    page = (app.folder / "out" / "sweep.html").read_text()
+    assert "There are no values of 1 of 1 other combination." in page and "All others" not in page
+    assert "Nothing is known of the axes" in page
+
+
+def test_to_fail_where_questions_are_hard_makes_no_winner(app: AskedApp) -> None:
+    """`flaky` answers two of six, all of them right; the other answers all, and one is wrong."""
+    answer = 'def answer(question):\n    return {"answer": "yes" if question != "Is it 5?" else "no"}\n'
+    flaky = answer.replace("    return", '    if question not in ("Is it 0?", "Is it 1?"):\n        1 / 0\n    return')
+    app.write("steady.py", answer)
+    app.write("flaky.py", flaky)
+    found = sweep(app.write_spec(axes={"systems.app.function": ["flaky:answer", "steady:answer"]}))
+    assert standings(found) == {"flaky:answer": "tied", "steady:answer": "best"}
+    assert [one["failed"] for one in found["combinations"]] == [4, 0]
+    page = (app.folder / "out" / "sweep.html").read_text()
+    assert "2 (4 failed)" in page and "This is not final" in page
+
+
+def test_a_stopped_halving_goes_to_no_further_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    app = AskedApp(tmp_path, f"app_{tmp_path.name}".replace("-", "_"), APP, 80)
+    path = app.write_spec(axes={"systems.app.version": ["1", "2", "3", "4"]}, sweep={"search": "halving"})
+    planned = json.loads(invoke("plan", path, "--format", "json").stdout)["to_ask"]["questions"]["app"]
+    found = sweep(path, "--set", "limits.max_calls=50", code=3)
+    assert [(one["round"], one["failed"]) for one in found["combinations"]] == [(1, 0), (1, 0), (1, 10), (1, 20)]
+    assert found["outcome"] == "unresolvable"
+    assert {one["round"] for one in sweep(path)["combinations"]} == {3}
+    assert len(app.asked) == planned == 320
 
 
 def test_a_file_that_cannot_be_read_is_told_at_its_value(tmp_path: Path) -> None:

@@ -552,7 +552,7 @@ def _tag(block: Block) -> str:
             shown = ((label, _tag_inline(one) if isinstance(one, Sequence) else _tag(one)) for label, one in rows)
             return f"<dl>{''.join(f'<dt>{show_text(label)}</dt><dd>{one}</dd>' for label, one in shown)}</dl>"
         case Grid(columns):
-            heads = "".join(f'<th scope="col">{show_text(column.title)}</th>' for column in columns)
+            heads = "".join(_tag_cell(column, column.title, 'th scope="col"') for column in columns)
             body = "".join(f"<tr>{''.join(map(_tag_cell, columns, row))}</tr>" for row in block.rows)
             table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
             label = f"Table{f': {show_text(block.label)}' if block.label else ''}"
@@ -563,9 +563,9 @@ def _tag(block: Block) -> str:
             return f"<details><summary>{_tag_inline(title)}</summary>{write_html(blocks)}</details>"
 
 
-def _tag_cell(column: Column, cell: Inline) -> str:
+def _tag_cell(column: Column, cell: Inline, tag: str = "td") -> str:
     role = ' class="number"' if column.role == "number" else ""
-    return f"<td{role}>{_tag_inline(join(_spans(cell)))}</td>"
+    return f"<{tag}{role}>{_tag_inline(join(_spans(cell)))}</{tag[:2]}>"
 
 
 def _tag_inline(text: Inline) -> str:

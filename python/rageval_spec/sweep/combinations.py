@@ -50,7 +50,7 @@ class Sweep:
         """
         rounds, ids = self.list_rounds(options.limit)
         of, group = self.field, open_group(next(iter(self.specs.values())), options)
-        placings, runs, scores, first = dict[str, Placing](), dict[str, RunOutcome](), {}, None
+        placings, runs, scores, failed, first = dict[str, Placing](), dict[str, RunOutcome](), {}, {}, None
         try:
             for number, size in enumerate(rounds, start=1):
                 left = [name for name in self.specs if number == 1 or placings[name].standing in ("best", "tied")]
@@ -68,13 +68,16 @@ class Sweep:
                     first = asked if name == left[0] else first
                     if asked != first:
                         raise DataError(f"{name}: '{of.dataset}' has other questions or references than with {left[0]}")
-                    scored = evaluation.values.filter(system=self.system, metric=of.metric_name, status="scored")
-                    scores[name] = dict(scored.select("query_id", "value").iter_rows())
+                    values = evaluation.values.filter(system=self.system, metric=of.metric_name)
+                    scores[name] = dict(values.filter(status="scored").select("query_id", "value").iter_rows())
+                    failed[name] = values.filter(status="error").height
                     # Its values, samples and corpus are let go: there can be hundreds of combinations.
                     results = {key: getattr(evaluation, key) for key in Results.__dataclass_fields__}
                     runs[name] = replace(outcome, evaluation=Evaluation(**results))
                 of = replace(of, design=evaluation.question_designs.get(of.dataset))
-                placings |= of.place({name: scores[name] for name in left}, number, len(rounds))
+                placings |= of.place({name: scores[name] for name in left}, failed, number, len(rounds))
+                if group.budget.stopped:
+                    break
             for (dataset, _), system in {} if group.budget.stopped else group.unfinished.items():
                 system.finish(dataset)
         finally:

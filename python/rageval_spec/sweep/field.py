@@ -35,7 +35,7 @@ class Placing:
     """What its last round found of a combination. The comparison is with the best of that round.
 
     With `needed` questions, the difference of a tied one would be significant (power 80 %) if it is as large as it
-    seems; None where no number is known.
+    seems; None where no number is known. `failed` questions have no value because of an error.
     """
 
     standing: Literal["best", "tied", "worse", "unscored"]
@@ -43,13 +43,14 @@ class Placing:
     aggregate: Aggregate | None = None
     comparison: Comparison | None = None
     needed: int | None = None
+    failed: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
     gates: str = ""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a sweep found, with the keys of its JSON: `outcome` is `unresolvable` if none can be told from the best.
+    """What a sweep found, with the keys of its JSON: `outcome` is `unresolvable` if none is worse than the best.
 
     `corrected` has the interval of the best one's mean that holds although it was chosen. `effects` compare each value
     of an axis with its first.
@@ -80,28 +81,40 @@ class Field:
     statistics: StatisticsNode
     design: Design | None = None
 
-    def place(self, scores: Scores, number: int = 1, rounds: int = 1) -> dict[str, Placing]:
-        """The standing of each candidate in a round, by name. The first of equal means is the best."""
-        alpha = (1 - self.statistics.confidence) / rounds
+    def place(
+        self, scores: Scores, failed: Mapping[str, int] | None = None, number: int = 1, rounds: int = 1
+    ) -> dict[str, Placing]:
+        """The standing of each candidate in a round, by name. The first of equal means is the best.
+
+        To choose it, a `failed` question counts as the worst value of the round: it makes no winner to fail where
+        questions are hard.
+        """
+        alpha, failed = (1 - self.statistics.confidence) / rounds, failed or {}
         means = self.average({name: values for name, values in scores.items() if values})
         sign = -1 if self.metric.higher_is_better is False else 1
-        best = max(means, key=lambda name: sign * (means[name].mean or 0.0), default="")
+        worst = min((sign * value for values in scores.values() for value in values.values()), default=0.0)
+
+        def weigh(name: str) -> float:
+            lost = failed.get(name, 0) / (failed.get(name, 0) + len(scores[name]))
+            return (1 - lost) * sign * (means[name].mean or 0.0) + lost * worst
+
+        best = max(means, key=weigh, default="")
         compared = self._compare({name: scores[name] for name in means}, best)
-        placings = {name: Placing("unscored", number) for name in scores}
+        placings = {name: Placing("unscored", number, failed=failed.get(name, 0)) for name in scores}
         for name, mean in means.items():
             one = compared.get(name)
             is_worse = one is not None and one.p_adjusted <= alpha and sign * one.difference < 0
-            placings[name] = Placing("best" if name == best else "worse" if is_worse else "tied", number, mean, one)
-            if one and not is_worse:
-                needed = self._count_needed(scores[name], scores[best], alpha / len(compared))
-                placings[name] = replace(placings[name], needed=needed)
+            standing: Any = "best" if name == best else "worse" if is_worse else "tied"
+            count = self._count_needed if one and not is_worse else lambda *_: None
+            needed = count(scores[name], scores[best], alpha / max(1, len(compared)))
+            placings[name] = replace(placings[name], standing=standing, aggregate=mean, comparison=one, needed=needed)
         return placings
 
     def sum_up(self, system: str, rounds: Sequence[int], placings: Mapping[str, Placing], scores: Scores) -> Found:
         """What all rounds together show; `scores` are the last ones of each."""
         best = next((name for name, one in placings.items() if one.standing == "best"), None)
-        standings = {one.standing for one in placings.values()}
-        outcome: Any = "best" if "tied" not in standings else "shortlist" if "worse" in standings else "unresolvable"
+        others = {one.standing for one in placings.values()} - {"best"}  # nothing is known of those without values
+        outcome: Any = "best" if others == {"worse"} else "shortlist" if "worse" in others else "unresolvable"
         corrected, effects = None, list[tuple[str, Comparison]]()
         if best is not None:
             corrected = self.average({best: scores[best]}, self.find_joint_confidence(scores))[best]

@@ -38,11 +38,15 @@ def _draw(found: Found, shown: wording.NumberFormat) -> Iterator[Block]:
         if one.aggregate is not None:
             interval = wording.format_interval(one.aggregate.interval, formatter=shown.number)
             mean, scored = f"{wording.format_mean(one.aggregate, shown=shown)} {interval}", one.aggregate.scored
-        told = (f"{scored:,}", f"{one.needed:,}" if one.needed else "", _SHOWN[one.standing], one.gates)
+        asked = f"{scored:,}" + (f" ({one.failed:,} failed)" if one.failed else "")
+        told = (asked, f"{one.needed:,}" if one.needed else "", _SHOWN[one.standing], one.gates)
         rows.append((*one.settings.values(), mean, *show(one.comparison), *told))
     header = [found.metric, "difference from the best", "p (Holm)", "questions", "needs", "standing", "gates"]
     yield tabulate([*axes, *header], rows, range(len(axes), len(axes) + 5), range(len(axes)), ("p (Holm)", "gates"))
     yield Heading("What each axis changes")
+    if not found.effects:
+        yield Line("Nothing is known of the axes: no two questions have a value with all combinations.")
+        return
     effects = [(axis, one.baseline, one.system, *show(one), f"{one.queries:,}") for axis, one in found.effects]
     yield tabulate(("axis", "from", "to", "difference", "p (Holm)", "questions"), effects, (3, 4, 5), (0, 1, 2))
     yield Line("Each is the paired difference between two values, averaged over the values of all other axes.")
@@ -54,12 +58,18 @@ def _conclude(found: Found, shown: wording.NumberFormat) -> str:
         return "no combination has a value."
     ends = [one.interval for one in (found.corrected, means[0]) if one is not None]
     own, usual = (wording.format_interval(one, formatter=shown.number) for one in ends)
-    told = f"{found.best} has the best mean, with the interval {own} (not corrected for being chosen: {usual}). "
     tied = [one.needed for one in found.combinations if one.standing == "tied"]
-    others = f"{len(tied)} of the {len(found.combinations) - 1} others cannot be told from it."
-    told += others if tied else "All others are significantly worse."
+    unscored = sum(one.standing == "unscored" for one in found.combinations)
+    others = wording.count_noun(len(found.combinations) - 1, "other combination")
+    told = [f"{found.best} has the best mean, with the interval {own} (not corrected for being chosen: {usual})."]
+    told += [f"{len(tied)} of {others} cannot be told from it."] if tied else []
+    told += [f"There are no values of {unscored} of {others}."] if unscored else []
+    told += ["All others are significantly worse."] if found.outcome == "best" else []
     if needed := [count for count in tied if count]:
-        told += f" To tell the first of them apart takes about {min(needed):,} questions"
-        told += f", all of them {max(needed):,}" if len(needed) == len(tied) > 1 else ""
-        told += ", if the differences are as large as they seem."
-    return told
+        more = f", all of them {max(needed):,}" if len(needed) == len(tied) > 1 else ""
+        told.append(f"To tell the first of them apart takes about {min(needed):,} questions{more},")
+        told.append("if the differences are as large as they seem.")
+    if any(one.failed for one in found.combinations):
+        told.append("This is not final: questions failed or were not asked. To choose the best, each of them counts as")
+        told.append("the worst value that there is. Run the sweep again to ask them.")
+    return " ".join(told)
