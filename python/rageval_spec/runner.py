@@ -476,9 +476,10 @@ def plan(
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_failed=options.retry_failed)
     resume = _make_resume_rule(spec, options)
-    parts = spec_plugins.build_parts(
-        spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget, resume=resume
+    build = partial(
+        spec_plugins.build_parts, answers=store.answers, fingerprint=store.fingerprint, budget=budget, resume=resume
     )
+    parts = build(spec)
     warnings = (*spec.warnings, *check_wiring(spec, parts))
     parts = narrow_datasets(parts, options.queries)
     planned, asked, share = make_plan(spec, parts, store.fingerprint, options.limit), parts, None
@@ -488,8 +489,7 @@ def plan(
         asked, share = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
     others = []
     for place, one in enumerate((_load(variant, options)[0] for variant in variants), start=2):
-        made = spec_plugins.build_parts(one, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
-        others.append(narrow_datasets(made, options.queries))
+        others.append(narrow_datasets(build(one), options.queries))
         counted = {step.key for step in planned.steps}
         steps = make_plan(one, others[-1], store.fingerprint, options.limit).steps
         more = [replace(step, title=f"{step.title} ({place})") for step in steps if step.key not in counted]

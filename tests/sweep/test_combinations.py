@@ -212,6 +212,14 @@ def test_to_fail_where_questions_are_hard_makes_no_winner(app: AskedApp) -> None
     assert "2 (4 failed)" in page and "This is not final" in page
 
 
+def test_the_plan_of_a_fresh_sweep_counts_all_that_it_asks(app: AskedApp) -> None:
+    path = app.write_spec(axes=VERSIONS)
+    sweep(path, "--set", "limits.max_calls=9", code=3)
+    for arguments in (["--fresh"], ["--set", "resume=never"]):
+        planned = json.loads(invoke("plan", path, "--format", "json", *arguments).stdout)
+        assert planned["to_ask"]["questions"] == {"app": 12}
+
+
 def test_a_stopped_halving_goes_to_no_further_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     app = AskedApp(tmp_path, f"app_{tmp_path.name}".replace("-", "_"), APP, 80)
