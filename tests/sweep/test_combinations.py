@@ -133,6 +133,11 @@ def test_halving_asks_more_and_more_and_leaves_out_only_what_is_worse(tmp_path: 
     assert {one["queries"] for _, one in found["effects"]} == {by_name["bad.jsonl"]["aggregate"]["scored"]}
 
 
+def test_validate_tells_of_the_sweep(tmp_path: Path) -> None:
+    told = invoke("validate", write_answers(tmp_path, good=8, bad=70)).stdout
+    assert "axes: 2 combinations; a sweep writes sweep.html and sweep.json, and none of `reports:`" in told
+
+
 def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
     path = change(write_answers(tmp_path, good=8, bad=50), sweep={"search": "halving"})
     names = ("sweep.json", "sweep.html")
@@ -278,7 +283,10 @@ def test_another_corpus_is_compared_on_the_same_questions(tmp_path: Path) -> Non
         ({}, ["--save-as", "main"], "a sweep has no label"),
         ({}, ["--shard", "1/2"], "without --shard"),
         ({"axes": {"systems.app.path": ["bad.jsonl", "good.jsonl", "bad.jsonl"]}}, [],
-         "two combinations are path=bad.jsonl; write each value of an axis once"),
+         "the combinations path=bad.jsonl and path=bad.jsonl are the same; write each value of an axis once"),
+        ({}, ["--sweep", "systems.app.path"], "--sweep systems.app.path: write PATH=A,B, and each path once"),
+        ({}, ["--sweep", "systems.app.path=a,b", "--sweep", "systems.app.path=c,d"],
+         "--sweep systems.app.path=a,b: write PATH=A,B, and each path once"),
         ({"axes": {}}, ["--shard", "1/2", "--sweep", "systems.app.version=1,2"], "a sweep cannot be sharded"),
         ({"systems": {"a": {"use": "file", "path": "good.jsonl"}, "b": {"use": "file", "path": "bad.jsonl"}},
           "axes": {"systems.a.path": ["good.jsonl", "bad.jsonl"], "systems.b.path": ["good.jsonl", "bad.jsonl"]}}, [],
@@ -295,6 +303,12 @@ def test_what_cannot_be_compared_is_refused(
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert not (tmp_path / "rageval-results").exists()
+
+
+def test_equal_values_are_refused_however_they_are_written(app: AskedApp) -> None:
+    refused = invoke("run", app.write_spec(axes={"systems.app.concurrency": [2, 3, 2.0]}))
+    assert refused.exit_code == 2 and app.asked == []
+    assert "the combinations concurrency=2 and concurrency=2.0 are the same" in " ".join(refused.output.split())
 
 
 def test_a_plan_of_a_sweep_has_no_shards(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ installed plugins.
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,6 +56,9 @@ def _check_spec(spec: Path, overrides: Sequence[str]) -> None:
     sections = {"dataset": loaded.datasets, "system": loaded.systems, "metric": loaded.metrics, "gate": loaded.gates}
     counts = ", ".join(count_noun(len(section), noun) for noun, section in sections.items())
     lines = [f"{loaded.path}: valid, {counts}"]
+    if loaded.axes:
+        combinations = count_noun(math.prod(map(len, loaded.axes.values())), "combination")
+        lines.append(f"axes: {combinations}; a sweep writes sweep.html and sweep.json, and none of `reports:`")
     for key, reading in ((key, one) for key, found in readings.items() for one in found):
         lines.append(f"{key}: {reading}")
         lines += [f"  {write_mapping(('columns',), reading.columns)}"] if reading.columns else []

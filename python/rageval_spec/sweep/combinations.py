@@ -96,9 +96,13 @@ def load_sweep(path: Path, options: Options, texts: Sequence[str] = ()) -> Spec 
         SpecError: the spec, or an axis, is wrong.
         UsageError: it is not clear which system, dataset or metric to compare.
     """
+    paths = [one.partition("=")[0].strip() for one in texts]
+    for one, axis in zip(texts, paths, strict=True):
+        if "=" not in one or paths.count(axis) > 1:
+            raise UsageError(f"--sweep {one}: write PATH=A,B, and each path once: systems.dense.depth=50,100")
     name, text = read_text(path)
     read = partial(loads, text, path=name, folder=path.parent, overrides=options.overrides, sweep=texts)
-    spec, specs, settings = read(), {}, {}
+    spec, specs, settings, titles = read(), {}, {}, dict[str, str]()
     if not spec.axes:
         return spec
     names = [axis.rpartition(".")[2] for axis in spec.axes]
@@ -107,9 +111,10 @@ def load_sweep(path: Path, options: Options, texts: Sequence[str] = ()) -> Spec 
         chosen = [values[at] for values, at in zip(spec.axes.values(), places, strict=True)]
         shown = [one if isinstance(one, str) else json.dumps(one) for one in chosen]
         title = ", ".join(map("{}={}".format, names, shown))
-        if title in specs:
-            raise UsageError(f"two combinations are {title}; write each value of an axis once")
         combination = read(combination=dict(zip(spec.axes, places, strict=True)))
+        blocks = repr((combination.datasets, combination.models, combination.systems, combination.sources))
+        if (same := titles.setdefault(blocks, title)) != title or title in specs:
+            raise UsageError(f"the combinations {same} and {title} are the same; write each value of an axis once")
         specs[title] = replace(combination, axes={}, reports=(), stopping=None)
         settings[title] = dict(zip(names, shown, strict=True))
     return Sweep(specs, settings, *_choose(spec, options.only))

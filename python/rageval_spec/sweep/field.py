@@ -18,7 +18,7 @@ from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.libraries import np, pl
-from rageval_spec.statistics.aggregation import adjust, aggregate, compare_systems, count_queries
+from rageval_spec.statistics.aggregation import aggregate, compare_systems, count_queries
 from rageval_spec.statistics.weighted_clusters import lay_out, lay_out_clusters
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class Field:
             return (1 - lost) * sign * (means[name].mean or 0.0) + lost * worst
 
         best = max(means, key=weigh, default="")
-        compared = self._compare({name: scores[name] for name in means}, best)
+        table = self._tabulate({name: scores[name] for name in means})
+        compared = {one.system: one for one in self._compare(table, best, {self.metric_name: self.metric})}
         placings = {name: Placing("unscored", number, failed=failed.get(name, 0)) for name in scores}
         for name, mean in means.items():
             one = compared.get(name)
@@ -155,20 +156,21 @@ class Field:
         `settings` has the value of each axis by candidate. Only questions that are scored for all candidates count.
         """
         shared = set[str].intersection(*map(set, scores.values()))
-        effects = []
-        for axis, first in next(iter(settings.values())).items():
+        bases, tables = next(iter(settings.values())), []
+        for axis in bases:
             groups: dict[str, list[Mapping[str, float]]] = {}
             for name, values in scores.items():
                 groups.setdefault(settings[name][axis], []).append(values)
             means = {at: {one: fmean(of[one] for of in group) for one in shared} for at, group in groups.items()}
-            effects += [(axis, one) for one in self._compare(means, first).values()]
-        adjusted = adjust([one for _, one in effects])  # the axes are one family
-        return [(axis, one) for (axis, _), one in zip(effects, adjusted, strict=True)]
+            tables.append(self._tabulate(means, axis))
+        # The axes are one family, so each stands for a metric of one table.
+        found = self._compare(pl.concat(tables), bases, dict.fromkeys(bases, self.metric))
+        return [(one.metric, replace(one, metric=self.metric_name)) for one in found]
 
-    def _compare(self, scores: Scores, base: str) -> dict[str, Comparison]:
-        metrics = {self.metric_name: self.metric}
-        found = compare_systems(self._tabulate(scores), base, metrics, self.statistics, designs=self._designs)
-        return {one.system: one for one in found.comparisons}
+    def _compare(
+        self, table: pl.DataFrame, base: str | Mapping[str, str], metrics: Mapping[str, Any]
+    ) -> Sequence[Comparison]:
+        return compare_systems(table, base, metrics, self.statistics, designs=self._designs).comparisons
 
     def _count_needed(self, values: Mapping[str, float], best: Mapping[str, float], alpha: float) -> int | None:
         shared = sorted(values.keys() & best.keys())
@@ -181,10 +183,10 @@ class Field:
     def _designs(self) -> dict[str, Design]:
         return {} if self.design is None else {self.dataset: self.design}
 
-    def _tabulate(self, scores: Scores) -> pl.DataFrame:
+    def _tabulate(self, scores: Scores, metric: str = "") -> pl.DataFrame:
         rows = ((name, query, float(value)) for name, of in scores.items() for query, value in sorted(of.items()))
         schema = {"system": pl.String, "query_id": pl.String, "value": pl.Float64}
-        fixed = {"dataset": self.dataset, "metric": self.metric_name, "status": "scored"}
+        fixed = {"dataset": self.dataset, "metric": metric or self.metric_name, "status": "scored"}
         return pl.DataFrame(rows, schema, orient="row").with_columns(
             pl.lit(one).alias(name) for name, one in fixed.items()
         )
