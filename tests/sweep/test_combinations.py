@@ -138,6 +138,28 @@ def test_validate_tells_of_the_sweep(tmp_path: Path) -> None:
     assert "axes: 2 combinations; a sweep writes sweep.html and sweep.json, and none of `reports:`" in told
 
 
+def test_rounds_and_the_plan_count_only_questions_that_are_evaluated(tmp_path: Path) -> None:
+    """Of 200 questions, 80 are judged, so that halving has 20, 40 and 80."""
+    write_rows(tmp_path / "rows.jsonl", [{"query_id": f"q{at}", "question": f"word{at}"} for at in range(200)])
+    write_rows(tmp_path / "corpus.jsonl", [{"_id": f"d{at}", "text": f"word{at}"} for at in range(200)])
+    judged = "".join(f"q{at}\td{at}\t1\n" for at in range(0, 160, 2))
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    spec = {
+        "version": 1,
+        "datasets": {"d": {"use": "jsonl", "path": "rows.jsonl", "qrels": "qrels.tsv", "corpus": "corpus.jsonl"}},
+        "systems": {"bm25": {"use": "bm25"}},
+        "metrics": ["rr"],
+        "axes": {"systems.bm25.k1": [1.2, 1.3, 1.4, 1.5]},
+        "sweep": {"search": "halving"},
+    }
+    path = dump(tmp_path, spec)
+    assert "4 combinations, with 20 and 40 and 80 questions" in invoke("plan", path).stdout
+    assert "with 25 and 50 questions" in invoke("plan", path, "--limit", "50").stdout
+    found = sweep(path)
+    assert found["rounds"] == [20, 40, 80]
+    assert [one["aggregate"]["scored"] for one in found["combinations"]] == [80] * 4
+
+
 def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
     path = change(write_answers(tmp_path, good=8, bad=50), sweep={"search": "halving"})
     names = ("sweep.json", "sweep.html")

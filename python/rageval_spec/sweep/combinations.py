@@ -12,7 +12,7 @@ from rageval_spec.data.evaluation import Evaluation, Results
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import SpecError, suggest
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.pipeline.planning.question_selection import list_ids, shuffle
+from rageval_spec.pipeline.planning.question_selection import judged_queries, list_ids, queries_to_ask, shuffle
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.pipeline.planning.spec_selection import find_needed, select
 from rageval_spec.runner import Options, RunOutcome, open_group, run
@@ -37,7 +37,8 @@ class Sweep:
         """How many questions each round has, and all questions in the order in which the rounds take them."""
         spec = next(iter(self.specs.values()))
         data = build_parts(spec).datasets[self.field.dataset].open()
-        ids = [*shuffle(list_ids(data.queries, data.qrels)[:limit], spec.statistics.seed)]
+        asked = judged_queries(data, limit).qrels if data.queries is None else queries_to_ask(data, limit).queries
+        ids = [*shuffle(list_ids(asked), spec.statistics.seed)]
         rounds, most = [len(ids)], len(self.specs).bit_length() if spec.sweep.search == "halving" else 1
         while rounds[0] >= 2 * _FEWEST and len(rounds) < most:
             rounds.insert(0, rounds[0] // 2)
