@@ -222,8 +222,10 @@ def run(source: Path | Spec, options: Options | None = None, group: EvaluationGr
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
             is_finished = budget.stopped is None and not reports.has_lost_results
-            if is_finished:
-                _finish(parts, group.unfinished if group else None)
+            if is_finished and group:
+                group.unfinished.update(_list_asked(parts))
+            elif is_finished:
+                finish(_list_asked(parts))
     outcome = RunOutcome(
         evaluation,
         reports.shown,
@@ -284,7 +286,7 @@ def run_shard(source: Path | Spec, shard: Shard, options: Options | None = None)
             )
             write_shard(folder, manifest, found.results, log)
             if stopped is None:
-                _finish(work.parts)
+                finish(_list_asked(work.parts))
     return ShardOutcome(folder, shard, spec.name, found, work.budget, warnings)
 
 
@@ -381,15 +383,16 @@ def _remember_asked(work: Work) -> None:
         add_asked(work.store.folder, asked)
 
 
-def _finish(parts: spec_plugins.SpecPlugins, later: dict[Any, Any] | None = None) -> None:
-    """Mark the answers of all systems as finished, so that the next evaluation asks them again; or note them."""
-    for dataset in parts.datasets:
-        for name, system in parts.systems.items():
-            if system.can_be_asked and system.answers_on(dataset):
-                if later is not None:
-                    later[dataset, getattr(system, "key", name)] = system
-                else:
-                    system.finish(dataset)
+def _list_asked(parts: spec_plugins.SpecPlugins) -> dict[tuple[str, str], System[Any]]:
+    pairs = ((dataset, *item) for dataset in parts.datasets for item in parts.systems.items())
+    asked = (pair for pair in pairs if pair[2].can_be_asked and pair[2].answers_on(pair[0]))
+    return {(dataset, getattr(system, "key", name)): system for dataset, name, system in asked}
+
+
+def finish(asked: Mapping[tuple[str, str], System[Any]]) -> None:
+    """Mark the answers of systems as finished, so that the next evaluation asks them again."""
+    for (dataset, _), system in asked.items():
+        system.finish(dataset)
 
 
 def _make_resume_rule(spec: Spec, options: Options) -> ResumeRule:

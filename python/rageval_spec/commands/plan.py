@@ -99,17 +99,8 @@ def plan(
     return PASSED
 
 
-_HEADER = (
-    "dataset",
-    "system",
-    "metric",
-    "compared with",
-    "questions",
-    "sd",
-    "alpha",
-    "smallest drop",
-    "max_drop needs",
-)
+_HEADER = ("dataset", "system", "metric", "compared with", "questions", "sd", "alpha", "smallest drop",
+           "max_drop needs")  # fmt: skip
 _UNPAIRED = (
     "Rows compared with 'another evaluation' use the spread within one evaluation, as if a second one were unrelated. "
     "Paired values usually spread less. For the real spread, give two evaluations: --from A --from B"
@@ -241,19 +232,12 @@ def _list_designs(opened: NamedResults, spec: Spec) -> dict[str, Design]:
 
 def _spread_out(values: Mapping[str, float], design: Design | None) -> tuple[float, float, float | None]:
     """The standard deviation of values by query, their mean, and the design effect; see `_Spread`."""
-    import statistics
+    from rageval_spec.statistics.weighted_clusters import find_spread
 
-    from rageval_spec.statistics.weighted_clusters import lay_out
-
-    sd, mean = statistics.stdev(values.values()), statistics.fmean(values.values())
-    if design is None:
-        return sd, mean, None
-    layout, numbers = lay_out(design, [*values], [*values]), [*values.values()]
-    variance = layout.estimate_variance(numbers)
-    if math.isnan(variance):
+    sd, (effective, mean) = find_spread(values)[0], find_spread(values, design)
+    if math.isnan(effective):
         raise UsageError("all questions belong to one cluster, so nothing can be shown")
-    effective = math.sqrt(variance * len(numbers))
-    return effective, layout.average(numbers), (effective / sd) ** 2 if sd else 1.0
+    return effective, mean, None if design is None else (effective / sd) ** 2 if sd else 1.0
 
 
 def _pair(
@@ -273,12 +257,10 @@ def _list_cells(opened: NamedResults, spec: Spec) -> dict[_Cell, dict[str, float
     metrics = {metric.name for metric in spec.metrics}
     means = {(a.dataset, a.system, a.metric) for a in evaluation.aggregates if a.statistic == "mean"}
     cells: dict[_Cell, dict[str, float]] = {}
-    scored = evaluation.values.filter(evaluation.values["status"] == "scored")
-    for dataset, system, metric, query, value in scored.select(
-        "dataset", "system", "metric", "query_id", "value"
-    ).iter_rows():
-        if metric in metrics and (dataset, system, metric) in means:
-            cells.setdefault((dataset, system, metric), {})[query] = value
+    scored = evaluation.values.filter(status="scored")
+    for *cell, query, value in scored.select("dataset", "system", "metric", "query_id", "value").iter_rows():
+        if cell[2] in metrics and tuple(cell) in means:
+            cells.setdefault((cell[0], cell[1], cell[2]), {})[query] = value
     return cells
 
 

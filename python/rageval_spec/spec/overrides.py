@@ -237,11 +237,8 @@ def _list_axes(tree: YamlMapping) -> dict[str, tuple[TextPlace, Sequence[YamlNod
 
 def _check_axes(tree: YamlMapping) -> Iterator[Diagnostic]:
     if (count := math.prod(len(values) for _, values in _list_axes(tree).values())) > _MOST_COMBINATIONS:
-        message, hint = (
-            f"the axes have {count:,} combinations; a sweep has at most {_MOST_COMBINATIONS}",
-            "sweep some axes at a time",
-        )
-        yield tree.entries["axes"].key_place.diagnose(message, "wrong-axis", hint)
+        message = f"the axes have {count:,} combinations; a sweep has at most {_MOST_COMBINATIONS}"
+        yield tree.entries["axes"].key_place.diagnose(message, "wrong-axis", "sweep some axes at a time")
 
 
 _TYPES = "text, a number, True, False, None, a list or a dict"

@@ -9,7 +9,7 @@ that of the weighted, stratified and clustered mean, and the same kernels serve 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -143,6 +143,18 @@ class Layout:
 
     def widen(self, low: float, high: float, mean: float, confidence: float) -> tuple[float, float]:
         return widen((low, high), mean, self.degrees, confidence)
+
+
+def find_spread(values: Mapping[str, float], design: Design | None = None) -> tuple[float, float]:
+    """The standard deviation of as many independent questions whose mean varies as much, and the mean.
+
+    The former is not a number for fewer than two clusters. `values` are by question.
+    """
+    layout, numbers = (
+        lay_out(design, [*values], [*values]) if design else lay_out_clusters([*values]),
+        [*values.values()],
+    )
+    return math.sqrt(layout.estimate_variance(numbers) * len(numbers)), layout.average(numbers)
 
 
 def lay_out_clusters(clusters: Sequence[Hashable]) -> Layout:

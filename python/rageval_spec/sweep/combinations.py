@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
+from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation, Results
 from rageval_spec.dataclass import dataclass, replace
@@ -15,7 +16,7 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.pipeline.planning.question_selection import judged_queries, list_ids, queries_to_ask, shuffle
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.pipeline.planning.spec_selection import find_needed, select
-from rageval_spec.runner import Options, RunOutcome, open_group, run
+from rageval_spec.runner import Options, RunOutcome, finish, open_group, run
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import loads, read_text
 from rageval_spec.sweep.field import Field, Found, Placing
@@ -47,7 +48,7 @@ class Sweep:
     def run(self, options: Options, tell: Callable[[str], None]) -> tuple[Found, RunOutcome]:
         """Run and compare all combinations, whose results go to folders of their own.
 
-        Returns also the best one's evaluation, or the first, with the failures of all.
+        Returns also the best one's evaluation, or the first, with the failures and lost reports of all.
         """
         rounds, ids = self.list_rounds(options.limit)
         of, group = self.field, open_group(next(iter(self.specs.values())), options)
@@ -79,15 +80,16 @@ class Sweep:
                 placings |= of.place({name: scores[name] for name in left}, failed, number, len(rounds))
                 if group.budget.stopped:
                     break
-            for (dataset, _), system in {} if group.budget.stopped else group.unfinished.items():
-                system.finish(dataset)
+            finish({} if group.budget.stopped else group.unfinished)
         finally:
             group.store.close()
         for name, one in placings.items():
             placings[name] = replace(one, settings=self.settings[name], gates=runs[name].evaluation.verdict)
         result = of.sum_up(self.system, rounds, placings, scores)
-        failures = tuple(failure for one in runs.values() for failure in one.failures)
-        return result, replace(runs[result.best or next(iter(runs))], failures=failures)
+        lists: dict[str, Any] = {
+            key: [*chain(*(getattr(one, key) for one in runs.values()))] for key in ("failures", "lost_reports")
+        }
+        return result, replace(runs[result.best or next(iter(runs))], **lists)
 
 
 def load_sweep(path: Path, options: Options, texts: Sequence[str] = ()) -> Spec | Sweep:

@@ -11,6 +11,7 @@ K. Andrews, Econometrica 68, 2000).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -19,7 +20,7 @@ from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.libraries import np, pl
 from rageval_spec.statistics.aggregation import aggregate, compare_systems, count_queries
-from rageval_spec.statistics.weighted_clusters import lay_out, lay_out_clusters
+from rageval_spec.statistics.weighted_clusters import find_spread, lay_out, lay_out_clusters
 
 if TYPE_CHECKING:
     from rageval_spec.data.datasets import Design
@@ -174,10 +175,8 @@ class Field:
 
     def _count_needed(self, values: Mapping[str, float], best: Mapping[str, float], alpha: float) -> int | None:
         shared = sorted(values.keys() & best.keys())
-        layout = lay_out(self.design, shared, shared) if self.design else lay_out_clusters(shared)
-        differences = [values[query] - best[query] for query in shared]
-        variance = layout.estimate_variance(differences) * len(shared)
-        return count_queries(variance**0.5, abs(layout.average(differences)), alpha) if variance >= 0 else None
+        sd, mean = find_spread({query: values[query] - best[query] for query in shared}, self.design)
+        return None if isnan(sd) else count_queries(sd, abs(mean), alpha)
 
     @property
     def _designs(self) -> dict[str, Design]:

@@ -15,16 +15,23 @@ from rageval_spec.reading.column_names import RecordColumn
 from rageval_spec.reading.formats.delimited import (
     delimited_objects,
     header_of,
-    read_delimited,
+    read_delimited_batches,
     read_pairs,
     separator_of,
 )
+from rageval_spec.reading.formats.records import Records, join_records
 from tests.plugins import COMPRESSIONS, write
 
 COLUMNS = (
     RecordColumn("key", ("key", "id"), "id", advice="name it"),
     RecordColumn("text", ("text",), required=False),
 )
+
+
+def _read(path: Path, separator: str) -> Records:
+    return join_records([*read_delimited_batches(path, COLUMNS, separator)])
+
+
 FIELDS = st.text(st.sampled_from('ab,"\n\t é '), max_size=6)
 
 
@@ -35,7 +42,7 @@ def test_csv_files_of_pythons_csv_module_are_read_back(
     buffer = io.StringIO()
     csv.writer(buffer).writerows([("text", "other", "id"), *((text, other, key) for key, text, other in rows)])
     path = write(tmp_path_factory.mktemp("rows") / "rows.csv", buffer.getvalue())
-    records = read_delimited(path, COLUMNS, ",")
+    records = _read(path, ",")
     assert records.frame.rows() == [(key, text) for key, text, _ in rows]
     begins = [1 + sum(t.count("\n") + o.count("\n") + 1 for _, t, o in rows[:index]) for index in range(len(rows))]
     assert [records.locate(row) for row in range(len(rows))] == [f"{path}:{line + 1}" for line in begins]
@@ -45,14 +52,14 @@ def test_csv_files_of_pythons_csv_module_are_read_back(
 @pytest.mark.parametrize("start", ["", "\ufeff", "\r\n\r\n"], ids=["plain", "byte order mark", "blank lines first"])
 def test_windows_files_and_compressed_ones_read_the_same(tmp_path: Path, start: str, compression: str) -> None:
     path = write(tmp_path / "rows.csv", start + "key,text\r\na,x\r\n\r\nb\r\n", compression)
-    records = read_delimited(path, COLUMNS, ",")
+    records = _read(path, ",")
     assert records.frame.rows() == [("a", "x"), ("b", "")]
     assert records.locate(1) == f"{path}:{4 + start.count(chr(10))}"
 
 
 def test_quotes_are_plain_characters_between_tabs(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.tsv", 'key\ttext\na\t"x" y\nb\t"z\n')
-    assert read_delimited(path, COLUMNS, "\t").frame.rows() == [("a", '"x" y'), ("b", '"z')]
+    assert _read(path, "\t").frame.rows() == [("a", '"x" y'), ("b", '"z')]
 
 
 @pytest.mark.parametrize("separator", ["\t", ","])
@@ -61,14 +68,14 @@ def test_quotes_of_spreadsheet_programs_enclose_fields(tmp_path: Path, separator
     buffer = io.StringIO()
     csv.writer(buffer, delimiter=separator).writerows(rows)
     path = write(tmp_path / "rows.txt", buffer.getvalue())
-    assert read_delimited(path, COLUMNS, separator).frame.rows() == rows[1:]
+    assert _read(path, separator).frame.rows() == rows[1:]
     assert [tuple(row.values()) for _, row in delimited_objects(path, separator)] == rows[1:]
 
 
 @pytest.mark.parametrize("rows", ['a\t"x\nb\ty"\n', 'a\t"x\nb\ty" z\n', 'a\t"x"\nb\n'])
 def test_plain_quotes_between_tabs_swallow_no_rows(tmp_path: Path, rows: str) -> None:
     path = write(tmp_path / "rows.tsv", "key\ttext\n" + rows)
-    assert read_delimited(path, COLUMNS, "\t").frame["key"].to_list() == ["a", "b"]
+    assert _read(path, "\t").frame["key"].to_list() == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -97,14 +104,14 @@ def test_the_line_that_tells_excel_the_separator_is_an_error(tmp_path: Path) -> 
 
 def test_a_quote_inside_an_unquoted_field_is_plain(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", 'key,text\na,5" disk\nb,y\n')
-    assert read_delimited(path, COLUMNS, ",").frame.rows() == [("a", '5" disk'), ("b", "y")]
+    assert _read(path, ",").frame.rows() == [("a", '5" disk'), ("b", "y")]
 
 
 def test_long_fields_are_read_and_the_limit_of_csv_is_restored(tmp_path: Path) -> None:
     long = "x" * 300_000
     path = write(tmp_path / "rows.csv", f'key,text\na,{long}\nb,5" disk\n')
     before = csv.field_size_limit()
-    assert read_delimited(path, COLUMNS, ",").frame["text"].to_list() == [long, '5" disk']
+    assert _read(path, ",").frame["text"].to_list() == [long, '5" disk']
     assert csv.field_size_limit() == before
 
 
@@ -123,14 +130,14 @@ def test_long_fields_are_read_and_the_limit_of_csv_is_restored(tmp_path: Path) -
 def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, content: str, message: str) -> None:
     path = write(tmp_path / "rows.csv", content)
     with pytest.raises(DataError) as caught:
-        read_delimited(path, COLUMNS, ",")
+        _read(path, ",")
     assert str(caught.value).startswith(f"{path}{message}")
 
 
 def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", b"key,text\na,x\nb,caf\xe9\n")
     with pytest.raises(DataError, match=r":3:6: byte 0xe9 is not UTF-8"):
-        read_delimited(path, COLUMNS, ",")
+        _read(path, ",")
 
 
 @pytest.mark.parametrize(("name", "separator"), [("a.tsv", "\t"), ("a.tsv.gz", "\t"), ("a.csv", ","), ("a", ",")])

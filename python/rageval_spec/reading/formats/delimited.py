@@ -18,7 +18,7 @@ from rageval_spec.kernels.inputs import GZIP
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
 from rageval_spec.reading.formats.json_files import gather_batches
-from rageval_spec.reading.formats.records import Records, collect_batches, join_records, with_absent
+from rageval_spec.reading.formats.records import Records, collect_batches, with_absent
 from rageval_spec.reading.formats.text_files import find_separator, format_of, refuse_header, text_lines
 from rageval_spec.reading.missing_columns import choose_keys
 
@@ -47,11 +47,6 @@ def choose_separator(path: Path) -> str:
 def header_of(path: Path, separator: str) -> list[str]:
     """The names of the columns. Raises DataError: the file cannot be read, or is not in this format."""
     return _read_header(_delimited_rows(path, separator, _BEGINNING), path, separator)[1]
-
-
-def read_delimited(path: Path, columns: Sequence[RecordColumn], separator: str) -> Records:
-    """Read columns of a file with a header line at once: the batches of `read_delimited_batches` together."""
-    return join_records([*read_delimited_batches(path, columns, separator)])
 
 
 def read_delimited_batches(path: Path, columns: Sequence[RecordColumn], separator: str) -> Iterator[Records]:
