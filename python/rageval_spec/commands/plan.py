@@ -175,27 +175,22 @@ def plan_power(
     if len(sources) > 2:
         raise UsageError("--from takes one or two evaluations")
     spec = load(path, overrides=options.overrides)
-    if sd is not None:
-        spreads = [*_state(spec, sd, options)]
-    else:
-        spreads = [*_measure(spec, [open_results(name) for name in sources] or [open_results()])]
+    told = "the stated sd" if sd is not None else " and ".join(sources) or "the last results"
+    opened = [] if sd is not None else [open_results(name) for name in sources] or [open_results()]
+    spreads = [*(_measure(spec, opened) if sd is None else _state(spec, sd, options))]
     if not spreads:
-        raise UsageError(f"{_name(sources)} has no metric of this spec that can be compared; name another with --from")
+        raise UsageError(f"{told} has no metric of this spec that can be compared; name another with --from")
     rows = [row for spread in spreads for row in _find_rows(spec, spread)]
     if form == "json":
         return _dump(rows)
     from rageval_spec.drawing.view import write_text
 
-    return write_text(_draw(spec, rows, _name(sources) if sd is None else "the stated sd"))
+    return write_text(_draw(spec, rows, told))
 
 
 def measure_power(spec: Spec, opened: NamedResults) -> list[PowerRow]:
     """What the questions of an earlier evaluation can show, as `plan_power` tells it."""
     return [row for spread in _measure(spec, [opened]) for row in _find_rows(spec, spread)]
-
-
-def _name(sources: Sequence[str]) -> str:
-    return " and ".join(sources) or "the last results"
 
 
 def _measure(spec: Spec, opened: Sequence[NamedResults]) -> Iterator[_Spread]:

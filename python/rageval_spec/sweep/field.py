@@ -94,14 +94,14 @@ class Field:
         means = self.average({name: values for name, values in scores.items() if values})
         sign = -1 if self.metric.higher_is_better is False else 1
         worst = min((sign * value for values in scores.values() for value in values.values()), default=0.0)
-
-        def weigh(name: str) -> float:
-            lost = failed.get(name, 0) / (failed.get(name, 0) + len(scores[name]))
-            return (1 - lost) * sign * (means[name].mean or 0.0) + lost * worst
-
-        best = max(means, key=weigh, default="")
-        table = self._tabulate({name: scores[name] for name in means})
-        compared = {one.system: one for one in self._compare(table, best, {self.metric_name: self.metric})}
+        lost = {name: failed.get(name, 0) / (failed.get(name, 0) + len(scores[name])) for name in means}
+        counted = {
+            name: sign * (one.mean or 0.0) * (1 - lost[name]) + worst * lost[name] for name, one in means.items()
+        }
+        best = max(counted, key=lambda name: counted[name], default="")
+        table, metrics = self._tabulate({name: scores[name] for name in means}), {self.metric_name: self.metric}
+        tests = compare_systems(table, best, metrics, self.statistics, designs=self._designs)
+        compared = {one.system: one for one in tests.comparisons}
         placings = {name: Placing("unscored", number, failed=failed.get(name, 0)) for name in scores}
         for name, mean in means.items():
             one = compared.get(name)
@@ -165,13 +165,9 @@ class Field:
             means = {at: {one: fmean(of[one] for of in group) for one in shared} for at, group in groups.items()}
             tables.append(self._tabulate(means, axis))
         # The axes are one family, so each stands for a metric of one table.
-        found = self._compare(pl.concat(tables), bases, dict.fromkeys(bases, self.metric))
-        return [(one.metric, replace(one, metric=self.metric_name)) for one in found]
-
-    def _compare(
-        self, table: pl.DataFrame, base: str | Mapping[str, str], metrics: Mapping[str, Any]
-    ) -> Sequence[Comparison]:
-        return compare_systems(table, base, metrics, self.statistics, designs=self._designs).comparisons
+        metrics = dict.fromkeys(bases, self.metric)
+        found = compare_systems(pl.concat(tables), bases, metrics, self.statistics, designs=self._designs)
+        return [(one.metric, replace(one, metric=self.metric_name)) for one in found.comparisons]
 
     def _count_needed(self, values: Mapping[str, float], best: Mapping[str, float], alpha: float) -> int | None:
         shared = sorted(values.keys() & best.keys())

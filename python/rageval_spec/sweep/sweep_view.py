@@ -43,6 +43,7 @@ def _draw(found: Found, shown: wording.NumberFormat) -> Iterator[Block]:
         rows.append((*one.settings.values(), mean, *show(one.comparison), *told))
     header = [found.metric, "difference from the best", "p (Holm)", "questions", "needs", "standing", "gates"]
     yield tabulate([*axes, *header], rows, range(len(axes), len(axes) + 5), range(len(axes)), ("p (Holm)", "gates"))
+    yield Line("p (Holm) decides who is worse. Each interval is of one difference, as if it were the only one.")
     yield Heading("What each axis changes")
     if not found.effects:
         yield Line("Nothing is known of the axes: no two questions have a value with all combinations.")
