@@ -450,14 +450,8 @@ class PlannedRun:
             head = f"shard {self.shard} of {self.plan.name}: {count_questions(self.shard, *self.share)}\n"
         known = "".join(f"{make_visible(line)}\n" for line in self.known)
         needs = "" if self.needs is None else self.needs.render()
-        return (
-            head
-            + self.plan.render(self.store.has)
-            + self.expectation.render()
-            + needs
-            + known
-            + render_matches(self.labels)
-        )
+        steps, calls = self.plan.render(self.store.has), self.expectation.render()
+        return "".join((head, steps, calls, needs, known, render_matches(self.labels)))
 
     def to_json(self) -> str:
         needs = None if self.needs is None else self.needs.to_json()

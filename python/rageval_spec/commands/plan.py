@@ -109,6 +109,10 @@ _EQUAL = (
     "An sd of 0 does not show the spread: all differences are the same. Give evaluations that "
     "differ, or state a spread with --sd"
 )
+_DESIGN = (
+    "Clusters and weights count: the variance of a mean is {} times that of independent questions (the design effect), "
+    "which is part of the sd. Further questions are expected to come in like clusters."
+)
 _UNKNOWN_DESIGN = (
     "The stated sd does not include the spec's clusters and weights. If it is of single questions, multiply it by the "
     "square root of the design effect, which --from shows."
@@ -303,10 +307,8 @@ def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
 def _dump(rows: Sequence[PowerRow]) -> str:
     from rageval_spec.statistics.aggregation import POWER
 
-    listed = [
-        {key: value for key, value in asdict(row).items() if value is not None or key != "design_effect"}
-        for row in rows
-    ]
+    unknown = ("design_effect", None)
+    listed = [dict(pair for pair in asdict(row).items() if pair != unknown) for row in rows]
     return json.dumps({"version": 1, "power": POWER, "rows": listed}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -321,23 +323,11 @@ def _draw(spec: Spec, rows: Sequence[PowerRow], source: str) -> Iterator[Block]:
         yield Line(_UNPAIRED)
     if any(row.sd == 0 for row in rows):
         yield Line(_EQUAL)
-    if effects := _describe_effects(rows):
-        yield Line(effects)
-    if spec.designs and all(row.design_effect is None for row in rows):
+    if effects := [row.design_effect for row in rows if row.design_effect is not None]:
+        low, high = f"{min(effects):.1f}", f"{max(effects):.1f}"
+        yield Line(_DESIGN.format(low if low == high else f"{low} to {high}"))
+    elif spec.designs:
         yield Line(_UNKNOWN_DESIGN)
-
-
-def _describe_effects(rows: Sequence[PowerRow]) -> str:
-    """How much clusters and weights widen intervals; "" without them."""
-    effects = [row.design_effect for row in rows if row.design_effect is not None]
-    if not effects:
-        return ""
-    low, high = f"{min(effects):.1f}", f"{max(effects):.1f}"
-    times = low if low == high else f"{low} to {high}"
-    return (
-        f"Clusters and weights count: the variance of a mean is {times} times that of independent questions "
-        "(the design effect), which is part of the sd. Further questions are expected to come in like clusters."
-    )
 
 
 def _list_power_cells(row: PowerRow) -> tuple[str, ...]:

@@ -54,10 +54,10 @@ def _draw(found: Found, shown: wording.NumberFormat) -> Iterator[Block]:
 
 
 def _conclude(found: Found, shown: wording.NumberFormat) -> str:
-    means = [one.aggregate for one in found.combinations if one.aggregate and one.standing == "best"]
-    if not means:
+    best = next((one.aggregate for one in found.combinations if one.standing == "best"), None)
+    if best is None or found.corrected is None:
         return "no combination has a value."
-    ends = [one.interval for one in (found.corrected, means[0]) if one is not None]
+    ends = found.corrected.interval, best.interval
     own, usual = (wording.format_interval(one, formatter=shown.number) for one in ends)
     tied = [one.needed for one in found.combinations if one.standing == "tied"]
     unscored = sum(one.standing == "unscored" for one in found.combinations)
