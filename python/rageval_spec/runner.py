@@ -222,10 +222,8 @@ def run(source: Path | Spec, options: Options | None = None, group: EvaluationGr
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
             is_finished = budget.stopped is None and not reports.has_lost_results
-            if is_finished and group:
-                group.unfinished.update(_list_asked(parts))
-            elif is_finished:
-                finish(_list_asked(parts))
+            if is_finished:
+                (group.unfinished.update if group else finish)(_list_asked(parts))
     outcome = RunOutcome(
         evaluation,
         reports.shown,

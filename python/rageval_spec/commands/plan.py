@@ -265,14 +265,13 @@ def _list_cells(opened: NamedResults, spec: Spec) -> dict[_Cell, dict[str, float
 
 def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
     """The same spread for every metric, with the number of questions that each dataset has."""
-    from rageval_spec.pipeline.planning.question_selection import queries_to_ask
+    from rageval_spec.pipeline.planning.question_selection import list_ids, queries_to_ask
     from rageval_spec.pipeline.planning.spec_plugins import build_parts
 
     for name, dataset in build_parts(spec).datasets.items():
-        asked = queries_to_ask(dataset.foresee(), options.limit).queries
-        assert asked is not None, "queries_to_ask refuses a collection without queries"
+        asked = list_ids(queries_to_ask(dataset.foresee(), options.limit).queries)
         for metric in spec.metrics:
-            yield _Spread(name, "any", metric.name, "any", asked.height, sd)
+            yield _Spread(name, "any", metric.name, "any", len(asked), sd)
 
 
 def _find_rows(spec: Spec, spread: _Spread) -> Iterator[PowerRow]:
@@ -287,11 +286,10 @@ def _find_rows(spec: Spec, spread: _Spread) -> Iterator[PowerRow]:
             if gate.max_drop is not None and not (read_drop(gate.max_drop).is_share and spread.base is None):
                 drop = read_drop(gate.max_drop).resolve(spread.base or 0.0)
             asked.add((gate.alpha or ALPHA, drop))
-    where = spread[:-2]
     for alpha, drop in sorted(asked, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
         smallest = compute_smallest_drop(spread.sd, spread.queries, alpha)
         needed = None if drop is None else count_queries(spread.sd, drop, alpha)
-        yield PowerRow(*where, alpha, smallest, drop, needed, spread.effect)
+        yield PowerRow(*spread[:-2], alpha, smallest, drop, needed, spread.effect)
 
 
 def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:

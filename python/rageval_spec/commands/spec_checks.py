@@ -40,7 +40,8 @@ def validate(specs: Sequence[Path], overrides: Sequence[str]) -> int:
     faults: list[Diagnostic] = []
     for spec in specs:
         try:
-            _check_results(spec) if spec.is_dir() and not overrides else _check_spec(spec, overrides)
+            lines = _check_results(spec) if spec.is_dir() and not overrides else _check_spec(spec, overrides)
+            console.show("".join(f"{make_visible(line)}\n" for line in lines))
         except SpecError as error:
             faults += error.diagnostics
     if faults:
@@ -48,7 +49,7 @@ def validate(specs: Sequence[Path], overrides: Sequence[str]) -> int:
     return PASSED
 
 
-def _check_spec(spec: Path, overrides: Sequence[str]) -> None:
+def _check_spec(spec: Path, overrides: Sequence[str]) -> list[str]:
     from rageval_spec.pipeline.planning import preflight
 
     loaded, readings = preflight.inspect(spec, overrides)
@@ -63,10 +64,10 @@ def _check_spec(spec: Path, overrides: Sequence[str]) -> None:
         lines.append(f"{key}: {reading}")
         lines += [f"  {write_mapping(('columns',), reading.columns)}"] if reading.columns else []
         lines += [f"  kept with the questions: {', '.join(reading.others)}"] if reading.others else []
-    console.show("".join(f"{make_visible(line)}\n" for line in lines))
+    return lines
 
 
-def _check_results(folder: Path) -> None:
+def _check_results(folder: Path) -> list[str]:
     from rageval_spec.history.results_manifest import check_manifest
     from rageval_spec.pipeline.execution.shard_files import MANIFEST, read_manifest
 
@@ -74,9 +75,8 @@ def _check_results(folder: Path) -> None:
         merge = f"rageval-spec merge {shlex.quote(read_manifest(shard.parent).spec)} {shlex.quote(str(folder))}"
         raise DataError(f"{folder} has a part of an evaluation; put its parts together, and validate that: {merge}")
     count, others = check_manifest(folder)
-    lines = [f"{folder}: valid, {count_noun(count, 'file')} with the content that the run wrote"]
-    lines += [f"  not of this run: {name}" for name in others]
-    console.show("".join(f"{make_visible(line)}\n" for line in lines))
+    valid = f"{folder}: valid, {count_noun(count, 'file')} with the content that the run wrote"
+    return [valid, *(f"  not of this run: {name}" for name in others)]
 
 
 @click.command(cls=OutputCommand)

@@ -107,8 +107,8 @@ class Field:
             one = compared.get(name)
             is_worse = one is not None and one.p_adjusted <= alpha and sign * one.difference < 0
             standing: Any = "best" if name == best else "worse" if is_worse else "tied"
-            count = self._count_needed if one and not is_worse else lambda *_: None
-            needed = count(scores[name], scores[best], alpha / max(1, len(compared)))
+            pair, share = (scores[name], scores[best]), alpha / max(1, len(compared))
+            needed = self._count_needed(*pair, share) if one and not is_worse else None
             placings[name] = replace(placings[name], standing=standing, aggregate=mean, comparison=one, needed=needed)
         return placings
 
