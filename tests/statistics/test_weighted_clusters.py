@@ -28,6 +28,7 @@ from rageval_spec.statistics.weighted_clusters import (
     compute_percentile,
     compute_woodruff_interval,
     contrast,
+    find_spread,
     lay_out,
     permute_difference,
     split_variance,
@@ -579,3 +580,13 @@ def test_variance_components_agree_with_the_identity_of_all_pairs(groups: list[l
     size = (len(values) - sum(len(group) ** 2 for group in groups) / len(values)) / (len(groups) - 1)
     between = ((every - pairs) / (len(groups) - 1) - within) / size
     assert found == pytest.approx((within, max(0.0, between)), abs=1e-9)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=30))
+def test_the_spread_of_independent_questions_is_their_standard_deviation(values: list[float]) -> None:
+    sd, mean = find_spread({f"q{at}": value for at, value in enumerate(values)})
+    assert sd == pytest.approx(stats.tstd(values), abs=1e-9) and mean == pytest.approx(np.mean(values), abs=1e-9)
+
+
+def test_the_spread_of_too_few_clusters_is_not_a_number() -> None:
+    assert math.isnan(find_spread({"q": 0.5})[0])

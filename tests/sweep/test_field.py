@@ -47,6 +47,26 @@ def test_by_hand_the_clear_loser_is_worse_and_the_near_one_is_not_told_apart() -
     assert found["near"].needed == count_queries(0.001**0.5, 0.01, 0.025)
 
 
+def test_by_hand_a_failed_question_counts_as_the_worst_value_to_choose_the_best() -> None:
+    """`flaky` has (3 x 0.9 + 2 x 0.2) / 5 = 0.62, so 0.7 is better. Where low is good, 0.9 is the worst."""
+    scores = number(flaky=[0.9] * 3, steady=[0.7, 0.7, 0.9, 0.9, 0.3], low=[0.2] * 5)
+    found = make_field().place(scores, failed={"flaky": 2})
+    assert {name: one.failed for name, one in found.items()} == {"flaky": 2, "steady": 0, "low": 0}
+    assert found["steady"].standing == "best" and found["flaky"].standing == "tied"
+    assert found["flaky"].aggregate is not None and found["flaky"].aggregate.mean == pytest.approx(0.9)
+    scores = number(flaky=[0.1] * 3, steady=[0.3] * 5, high=[0.9] * 5)  # (3 x 0.1 + 2 x 0.9) / 5 = 0.42
+    assert make_field(higher_is_better=False).place(scores, failed={"flaky": 2})["steady"].standing == "best"
+
+
+def test_a_candidate_without_values_is_not_beaten() -> None:
+    field = make_field()
+    scores = number(none=[], best=[0.9] * 12, bad=[0.1] * 12)
+    placings = {name: replace(one, settings={"axis": name}) for name, one in field.place(scores).items()}
+    assert field.sum_up("system", [12], placings, scores).outcome == "shortlist"
+    del scores["none"], placings["none"]
+    assert field.sum_up("system", [12], placings, scores).outcome == "best"
+
+
 def test_where_low_is_good_the_lowest_is_best() -> None:
     found = make_field(higher_is_better=False, bounds=(0.0, None)).place(
         number(fast=[1.0, 1.5] * 6, slow=[2.0, 2.5] * 6)

@@ -77,7 +77,7 @@ class Sweep:
                     results = {key: getattr(evaluation, key) for key in Results.__dataclass_fields__}
                     runs[name] = replace(outcome, evaluation=Evaluation(**results))
                 of = replace(of, design=evaluation.question_designs.get(of.dataset))
-                placings |= of.place({name: scores[name] for name in left}, failed, number, len(rounds))
+                placings |= of.place({name: scores[name] for name in left}, number, len(rounds), failed)
                 if group.budget.stopped:
                     break
             finish({} if group.budget.stopped else group.unfinished)

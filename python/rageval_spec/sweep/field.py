@@ -83,7 +83,7 @@ class Field:
     design: Design | None = None
 
     def place(
-        self, scores: Scores, failed: Mapping[str, int] | None = None, number: int = 1, rounds: int = 1
+        self, scores: Scores, number: int = 1, rounds: int = 1, failed: Mapping[str, int] | None = None
     ) -> dict[str, Placing]:
         """The standing of each candidate in a round, by name. The first of equal means is the best.
 
