@@ -67,6 +67,11 @@ def test_a_candidate_without_values_is_not_beaten() -> None:
     assert field.sum_up("system", [12], placings, scores).outcome == "best"
 
 
+def test_a_winner_that_does_not_vary_on_the_shared_questions_is_corrected_all_the_same() -> None:
+    scores = number(winner=[1.0] * 6 + [0.0, 1.0] * 10, dropped=[0.0, 1.0] * 3, other=[1.0] * 4 + [0.0] * 22)
+    assert make_field().find_joint_confidence(scores) == pytest.approx(1 - 0.05 / 3)
+
+
 def test_where_low_is_good_the_lowest_is_best() -> None:
     found = make_field(higher_is_better=False, bounds=(0.0, None)).place(
         number(fast=[1.0, 1.5] * 6, slow=[2.0, 2.5] * 6)

@@ -305,8 +305,7 @@ def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
 def _dump(rows: Sequence[PowerRow]) -> str:
     from rageval_spec.statistics.aggregation import POWER
 
-    unknown = ("design_effect", None)
-    listed = [dict(pair for pair in asdict(row).items() if pair != unknown) for row in rows]
+    listed = [dict(pair for pair in asdict(row).items() if pair != ("design_effect", None)) for row in rows]
     return json.dumps({"version": 1, "power": POWER, "rows": listed}, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -63,10 +63,9 @@ class Sweep:
                     own = replace(options, output=folder, no_history=True)
                     own = replace(own, queries={of.dataset: ids[:size]}, limit=None) if number < len(rounds) else own
                     outcome = run(self.specs[name], own, group)
-                    evaluation = outcome.evaluation
+                    evaluation, known = outcome.evaluation, outcome.evaluation.fingerprints.datasets
                     # Answers to other questions, or with other references, are not compared.
-                    known = evaluation.fingerprints.datasets.get(of.dataset, {})
-                    asked = {query: one[:2] for query, one in known.items()}
+                    asked = {query: one[:2] for query, one in known.get(of.dataset, {}).items()}
                     first = asked if name == left[0] else first
                     if asked != first:
                         raise DataError(f"{name}: '{of.dataset}' has other questions or references than with {left[0]}")

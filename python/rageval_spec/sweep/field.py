@@ -133,8 +133,8 @@ class Field:
     def find_joint_confidence(self, scores: Scores) -> float:
         """The confidence at which the intervals of all means hold at the same time with that of the settings.
 
-        The correlations are those on the questions that all have; with less than three, it is Bonferroni's. Candidates
-        without variation do not count.
+        The correlations are those on the questions that all have; with less than three, it is Bonferroni's, and so
+        where one varies on other questions alone. Candidates without any variation do not count.
         """
         every = [values for values in scores.values() if values]
         shared, least = sorted(set[str].intersection(*map(set, every))), (1 - self.statistics.confidence) / len(every)
@@ -144,7 +144,10 @@ class Field:
         totals = np.array([layout.total([values[one] for one in shared]) for values in every])
         apart = totals - totals.mean(axis=1, keepdims=True)
         sizes = np.sqrt((apart**2).sum(axis=1, keepdims=True))
-        apart = (apart / np.maximum(sizes, _ROUNDING))[sizes[:, 0] > _ROUNDING]
+        moves = sizes[:, 0] > _ROUNDING
+        if any(len({*values.values()}) > 1 and not one for values, one in zip(every, moves, strict=True)):
+            return 1 - least
+        apart = (apart / np.maximum(sizes, _ROUNDING))[moves]
         roots, axes = np.linalg.eigh(apart @ apart.T)
         draws = np.random.default_rng(self.statistics.seed).standard_normal((self.statistics.resamples, len(roots)))
         drawn = draws @ (axes * np.sqrt(np.maximum(roots, 0))) @ axes.T

@@ -57,8 +57,7 @@ def _conclude(found: Found, shown: wording.NumberFormat) -> str:
     best = next((one.aggregate for one in found.combinations if one.standing == "best"), None)
     if best is None or found.corrected is None:
         return "no combination has a value."
-    ends = found.corrected.interval, best.interval
-    own, usual = (wording.format_interval(one, formatter=shown.number) for one in ends)
+    own, usual = (wording.format_interval(one.interval, formatter=shown.number) for one in (found.corrected, best))
     tied = [one.needed for one in found.combinations if one.standing == "tied"]
     unscored = sum(one.standing == "unscored" for one in found.combinations)
     others = wording.count_noun(len(found.combinations) - 1, "other combination")
