@@ -49,6 +49,9 @@ def compare(expected: Any, steps: tuple[Step, ...], column: str = "expected_tool
         ([{"name": "a", "args": {"x": [{"y": 1}]}}], calls(("a", {"x": [{"y": 1}]})), {}, 1.0),
         ([{"name": "a", "args": {}}], calls("a"), {}, 1.0),
         (["a"], calls(("a", {"x": 1})), {}, 1.0),
+        ([{"name": "a", "args": {}}], (Step("tool", "a", ""),), {}, 1.0),
+        (["a"], (Step("other", "a", output="done"),), {}, 1.0),
+        ([], (Step("other", "plan", output="done"),), {}, 1.0),
         ('["a"]', calls("a"), {}, 1.0),
     ],
 )
@@ -152,3 +155,35 @@ def test_from_files_to_values(tmp_path: Path) -> None:
         (0.0, "scored", "0 of 1 expected call made; missing: search"),
         (None, "unscorable", "the query has no recorded steps"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"name": "a", "argument": {"x": 1}}, "the unknown key 'argument'; write 'arguments' if it has them"),
+        ({"name": "a", "arguments": {"x": 1}, "args": {"x": 2}}, "both 'arguments' and 'args'; keep one"),
+    ],
+)
+def test_arguments_that_could_be_missed_are_an_error(call: dict[str, Any], message: str) -> None:
+    measured = compare(["b", call], calls("a", "b"))
+    assert measured.status == "error"
+    assert measured.reason == f"the column 'expected_tools' holds a call with {message}"
+
+
+def test_notes_beside_arguments_and_other_tools_keys_are_left_alone() -> None:
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "a", "arguments": '{"x": 1}'},
+        "why": "the user said so",
+    }
+    assert compare([call], calls(("a", {"x": 1}))).value == 1.0
+    assert compare([{"name": "a", "description": "finds", "reasoning": None}], calls("a")).value == 1.0
+
+
+@pytest.mark.parametrize(
+    "step", [{"type": "tool", "output": "done"}, {"nam": "a", "input": {"x": 1}}, {"name": 3, "args": {}}]
+)
+def test_a_call_without_a_name_gives_no_value(step: dict[str, Any]) -> None:
+    measured = compare(["a"], read_steps([{"thought": "hm"}, step]))
+    assert (measured.status, measured.reason) == ("unscorable", "step 2 is a call without a name")

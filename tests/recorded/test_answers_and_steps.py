@@ -96,6 +96,9 @@ READ = (Document("one", "1", 0.5), Document("two", "d2", 0.25))
         ([{"kind": "thought", "text": "hm"}], [Step("model", "thought", output="hm")]),
         (["said"], [Step("other", output="said")]),
         ('[{"name": "f", "seconds": 1, "error": "broken"}]', [Step("other", "f", seconds=1.0, error="broken")]),
+        ([{"name": "lookup", "input": "x", "documents": []}], [Step("retrieval", "lookup", "x", documents=())]),
+        ([{"name": "search", "input": "x", "output": []}], [Step("retrieval", "search", "x", documents=())]),
+        ([{"name": "list_orders", "input": "x", "output": []}], [Step("tool", "list_orders", "x", "[]")]),
         ([], []),
     ],
 )  # fmt: skip

@@ -9,11 +9,12 @@ from pydantic import Field
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.traces import Step
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricInfo, MetricNode
-from rageval_spec.recorded.answers_and_steps import read_steps
+from rageval_spec.recorded.answers_and_steps import INPUT_KEYS, STEP_PARTS, read_steps
 from rageval_spec.wording import count_noun, list_names
 
 _COLUMNS = ("expected_tools", "expectedTools", "reference_tool_calls", "expected_calls")
 _CALLS = ("tool", "retrieval", "rerank")  # a tool that searches is a retrieval
+_UNNAMED = {("tool", True), ("tool", False), ("other", False)}  # kind, and whether there is no input
 
 
 class ToolCorrectnessNode(MetricNode):
@@ -48,7 +49,7 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
             "question without expected calls: no value; with an empty list of them: 1 without calls, else 0",
             "arguments: equal as JSON, so that 1 is 1.0 and is not true; not recorded by the steps: no value",
             "call with one wrong argument: does not match; RAGAS's accuracy and DeepEval give it a share",
-            "call that failed: counts as made",
+            "call that failed: counts as made; call without a name: no value",
         ),
         source="RAGAS documentation, tool call F1 (2025; there over distinct calls) and tool call accuracy; DeepEval "
         "documentation, tool correctness (there extra calls do not count)",
@@ -69,8 +70,14 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
             expected = _read_expected(columns[name])
         except ValueError as error:
             return Measurement.error(f"the column '{name}' {error}")
-        numbered = enumerate(sample.steps or (), 1)
-        made = {n: one for n, one in numbered if one.kind in _CALLS and one.name and one.name not in self.node.ignore}
+        numbered, wanted = dict(enumerate(sample.steps or (), 1)), {one.name for one in expected}
+        called = {
+            n: one for n, one in numbered.items() if one.kind in _CALLS or (one.kind == "other" and one.name in wanted)
+        }
+        made = {n: one for n, one in called.items() if one.name and one.name not in self.node.ignore}
+        unnamed = (n for n, one in numbered.items() if not one.name and (one.kind, one.input is None) in _UNNAMED)
+        if number := next(unnamed, None):
+            return Measurement.unscorable(f"step {number} is a call without a name")
         can = [[number for number, one in made.items() if self._matches(want, one)] for want in expected]
         pairs = (_pair_in_order if self.node.order == "strict" else _pair)(can)
         missing = [want for place, want in enumerate(expected) if place not in pairs]
@@ -90,7 +97,7 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
             return False
         if expected.input is None or self.node.arguments == "ignore":
             return True
-        wanted, given = _read(expected.input), _read("{}" if made.input is None else made.input)
+        wanted, given = _read(expected.input or "{}"), _read(made.input or "{}")
         if self.node.arguments == "subset" and isinstance(wanted, Mapping) and isinstance(given, Mapping):
             given = {key: value for key, value in given.items() if key in wanted}
         return bool(_freeze(wanted) == _freeze(given))
@@ -101,6 +108,17 @@ def _read_expected(value: Any) -> tuple[Step, ...]:
     items = _read(value) if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
         raise ValueError('must hold a list of calls, such as ["search"] or [{"name": "search", "arguments": {}}]')
+    for one in (one for one in items if isinstance(one, Mapping)):
+        keys = [
+            key
+            for key, value in {**one, **(one["function"] if isinstance(one.get("function"), Mapping) else {})}.items()
+            if value is not None
+        ]
+        given, unknown = [key for key in keys if key in INPUT_KEYS], [key for key in keys if key not in STEP_PARTS]
+        if len(given) > 1:
+            raise ValueError(f"holds a call with both '{given[0]}' and '{given[1]}'; keep one")
+        if unknown and not given:
+            raise ValueError(f"holds a call with the unknown key '{unknown[0]}'; write 'arguments' if it has them")
     steps = read_steps([{"name": one} if isinstance(one, str) else one for one in items], "holds a wrong call: ")
     if not all(one.name for one in steps):
         raise ValueError("holds a call without a 'name'")

@@ -244,7 +244,7 @@ def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...] | None:
                     return steps
                 known = known if (turns := read_turns(value)) and find_last_answer(turns) is None else ()
         except answers_and_steps.UnusableReplyError:
-            if name not in _STEPS:
+            if name in names["named_steps"]:
                 raise
     return known
 

@@ -376,9 +376,12 @@ _KINDS: Mapping[str, StepKind] = {
     "agent": "agent", "guardrail": "guardrail", "observation": "other",
 }  # fmt: skip
 _NAMES = ("name", "tool", "tool_name", "function")
-_INPUTS = ("input", "tool_input", "input_parameters", "inputParameters", "arguments", "args", "parameters", "query")
+INPUT_KEYS = ("input", "tool_input", "input_parameters", "inputParameters", "arguments", "args", "parameters", "query")
+"""Where a step has what it was called with."""
 _OUTPUTS = ("output", "result", "observation", "tool_output", "response", "content", "text")
 _DOCUMENTS = ("documents", "docs", "results", "hits", "sources", "chunks", "contexts")
+STEP_PARTS = {*_NAMES, *INPUT_KEYS, *_OUTPUTS, *_DOCUMENTS, "id", "index", "kind", "type", "description", "reasoning"}
+"""Keys of a step."""
 _ACTION = compile_later(r"(?P<name>\w+)\[(?P<input>.*)\]\s*", re.DOTALL)
 
 
@@ -457,7 +460,7 @@ def _read_step(item: Any, what: str) -> Step:
     fields = {**item, **function} if isinstance(function, Mapping) else item
     said = fields.get("kind", fields.get("type"))
     name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), "")
-    is_call = any(key in fields for key in _INPUTS) or {*fields} <= {*_NAMES, "description", "reasoning"}
+    is_call = any(key in fields for key in INPUT_KEYS) or {*fields} <= {*_NAMES, "description", "reasoning"}
     default: StepKind = "tool" if name and is_call else "other"
     kind = _guess_kind(said, _guess_kind(name, default)) if isinstance(said, str) else _guess_kind(name, default)
     output = _first(fields, _OUTPUTS)
@@ -466,12 +469,12 @@ def _read_step(item: Any, what: str) -> Step:
     step = Step(
         kind,
         values.clean_text(name) or (said if isinstance(said, str) and said not in _KINDS else "") or _name_kind(said),
-        _as_text(_first(fields, _INPUTS)),
+        _as_text(_first(fields, INPUT_KEYS)),
         _as_text(output),
         seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
         error=_as_text(fields.get("error")),
     )
-    return _with_documents(step, output if listed is None else listed)
+    return _with_documents(step, output if listed is None else listed, is_named="documents" in fields)
 
 
 def _name_kind(said: Any) -> str:
@@ -516,11 +519,14 @@ def _complete(step: Step, observation: Step) -> Step:
     return replace(step, documents=(Document(text=step.output),)) if is_text else step
 
 
-def _with_documents(step: Step, value: Any) -> Step:
-    """The step with its documents, if the value is a list of them; else unchanged."""
-    items = value if isinstance(value, (list, tuple)) else ()
-    documents = [_read_document(item, step.kind) for item in items]
-    if not documents or None in documents:
+def _with_documents(step: Step, value: Any, *, is_named: bool = False) -> Step:
+    """The step with its documents, if the value is a list of them; else unchanged.
+
+    An empty one is a retrieval that found nothing, where the step is a retrieval or the list `is_named` so.
+    """
+    documents = [_read_document(item, step.kind) for item in value] if isinstance(value, (list, tuple)) else [None]
+    retrieves = step.kind in ("retrieval", "rerank")
+    if None in documents or not (documents or is_named or retrieves):
         return step
     kind = "retrieval" if step.kind in ("tool", "other") else step.kind
     return replace(step, kind=kind, output=None, documents=tuple(one for one in documents if one is not None))

@@ -205,7 +205,9 @@ class File(System[FileNode]):
             columns = source.resolve(self.node.columns, _MOST_DESCRIBED)
             names = find_answer_names(columns, source.unfold_names(columns))
             originals = source.find_originals(columns)
-            first_names = {part: known[0] for part, known in names.items() if known and part != "milliseconds"}
+            first_names = {
+                part: known[0] for part, known in names.items() if known and part[:5] not in ("milli", "named")
+            }
             shown = {part: originals.get(name, name) for part, name in first_names.items()}
             _, first = next(source.rows(columns))
             if names["scores"] and not isinstance(open_text(first.get(names["scores"][0])), list):
