@@ -238,6 +238,21 @@ def test_sentences_of_the_tracks() -> None:
     assert unfold_sentences({"answer": "S."}) == {"answer": "S."}
 
 
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        (0, ["a"]), ([1.0], ["b"]), ("b", ["b"]), (7, ["7"]), (-1, ["-1"]),
+        (None, []), ("", []), ([], []), ({}, []), ([None], []),
+        ([[0]], ["[0]"]), ([0.5], ["0.5"]), ([True], ["true"]), ([{"page": {}}], ['{"page": {}}']),
+    ],
+)  # fmt: skip
+def test_what_a_sentence_cites_is_never_lost(written: Any, names: list[str]) -> None:
+    found = unfold_sentences(
+        {"run_id": "r", "references": ["a", "b"], "answer": [{"text": "S.", "citations": written}]}
+    )
+    assert [name for one in found["citations"] for name in one["document_ids"]] == names
+
+
 def test_replies() -> None:
     row = ReplyLayout().read({"references": ["a"], "answer": [{"text": "One.", "citations": [0]}, {"text": "Two."}]})
     assert (row.answer, row.context_ids) == ("One. Two.", ("a",))

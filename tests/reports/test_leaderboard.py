@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.data.evaluation import Aggregate, Evaluation
+from rageval_spec.data.evaluation import Aggregate, Evaluation, Stability
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Context
 from rageval_spec.reading.leaderboards import read_leaderboard
@@ -94,12 +94,23 @@ def test_a_value_without_a_number_is_named_and_not_zero() -> None:
     told: list[str] = []
     assert "0.0\n" not in render("ir_measures", evaluation(), told)[""]
     assert told == [
-        "the leaderboard leaves out 1 value without a number: 'nuggets of second for 1: the query has no vital nuggets'"
+        "the leaderboard leaves out 1 value without a number: nuggets of second for '1': the query has no vital nuggets"
     ]
-    many = evaluation()
-    rows = pl.concat([many.values.filter(pl.col("value").is_null())] * 25)
-    render("autojudge", replace(many, values=rows), told)
-    assert told[1].startswith("the leaderboard leaves out 25 values without") and told[1].endswith(", ...")
+    lost = evaluation().values.filter(pl.col("value").is_null())
+    names = pl.DataFrame({"query_id": [f"q{number}" for number in range(25)]})
+    rows = pl.concat([lost.drop("query_id").join(names, how="cross").with_columns(metric=pl.lit(m)) for m in "ab"])
+    render("autojudge", replace(evaluation(), values=rows.select(lost.columns)), told)
+    assert told[1].startswith("the leaderboard leaves out 50 values without a number: a and b of second for 'q0', 'q1'")
+    assert told[1].endswith("'q19', ...: the query has no vital nuggets")  # once, for all metrics and topics
+
+
+def test_a_topic_that_was_asked_again_has_the_mean_of_its_repeats() -> None:
+    once = evaluation()
+    again = [once.values.with_columns(pl.col("query_id") + f"#{number}", pl.col("value") / number) for number in (1, 2)]
+    found = replace(once, values=pl.concat(again), stability=(Stability("rag", "first", "nuggets", 2, 2, 0.1, 0.1),))
+    lines = render("ir_measures", found)[""].splitlines()
+    assert lines[:3] == ["first\t1\tnuggets\t0.375", "first\t1\tsupport\t0.25", "first\t2\tnuggets\t0.75"]
+    assert len(lines) == 7
 
 
 def test_each_dataset_has_files_of_its_own() -> None:

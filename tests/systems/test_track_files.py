@@ -39,6 +39,14 @@ TOPICS: Mapping[str, tuple[str, str, str]] = {
         "101",
         f"The tower\n\n{ASKED}\n\nI guide.",
     ),
+    "RAGTIME, a title alone among others": (
+        json.dumps({"request_id": "101", "title": ASKED, "problem_statement": None})
+        + "\n"
+        + json.dumps({**RAGTIME, "request_id": "102"}),
+        "101",
+        ASKED,
+    ),
+    "RAG 2025, without a narrative": (json.dumps({"id": "101", "title": ASKED, "narrative": " "}), "101", ASKED),
     "DRAGUN": (
         json.dumps({"docid": ARTICLE, "url": "http://a.org", "title": ASKED, "headings": "x", "body": "Long ago"}),
         ARTICLE,
@@ -137,7 +145,7 @@ def test_topics(track: str, word: str, tmp_path: Path) -> None:
         dataset = build_dataset(word, tmp_path, **{"queries" if word == "trec" else "path": path})
     assert not [*dataset.check_files()]
     collection = dataset.open()
-    assert collection.queries is not None and collection.queries.rows() == [(query_id, text)]
+    assert collection.queries is not None and collection.queries.row(0) == (query_id, text)
     assert collection.qrels is None
 
 

@@ -7,6 +7,7 @@ it is known, `confidence` and `marker`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -305,12 +306,14 @@ def _list_names(found: Any, listed: Sequence[str] | None) -> Iterator[tuple[str,
     """The documents that a sentence cites, with the confidence where it is known."""
     if isinstance(found, Mapping):
         found = [{"id": str(name), "confidence": confidence} for name, confidence in found.items()]
-    for one in _list(found):
-        if isinstance(one, int) and listed is not None:
+    for raw in found if isinstance(found, (list, tuple)) else [found]:
+        one = int(raw) if isinstance(raw, float) and raw.is_integer() else raw  # as data frames write indices
+        if type(one) is int and listed is not None:
             yield (listed[one] if 0 <= one < len(listed) else str(one)), None
             continue
-        names = _names(one) if isinstance(one, Mapping) else (str(one),) if isinstance(one, (str, int)) else ()
         confidence = one.get("confidence") if isinstance(one, Mapping) else None
         if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
             confidence = None
-        yield from ((name, confidence) for name in names[:1])
+        if one not in (None, ""):  # what names no document is a citation all the same: no context has its name
+            named = _names(one) if isinstance(one, (Mapping, str)) else ()
+            yield (named or (json.dumps(one, default=str),))[0], confidence

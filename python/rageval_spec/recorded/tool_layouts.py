@@ -153,10 +153,11 @@ def _are_topics(names: Collection[str]) -> bool:
 
 
 def _join_request(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a report is asked for: the title, the problem, and who asks, as far as the topic has them."""
-    parts = [row.get(name) for name in ("title", "problem_statement", "background", "user_background")]
-    told = [part for part in parts if isinstance(part, str) and part.strip()]
-    return {_REQUEST: "\n\n".join(told)} if len(told) > 1 and _REQUEST not in row else {}
+    """What a report is asked for: the title, the problem, and who asks, or the one text that the topic has."""
+    kept = {name: text for name, text in row.items() if isinstance(text, str) and text.strip()}
+    told = [kept[name] for name in ("title", "problem_statement", "background", "user_background") if name in kept]
+    alone = [kept[name] for name in (*_TOPIC_TEXTS, "problem_statement") if name in kept][:1]
+    return {_REQUEST: "\n\n".join(told if len(told) > 1 else alone)} if alone and _REQUEST not in row else {}
 
 
 _RETRIEVED = "expected_retrieved_context[*]"

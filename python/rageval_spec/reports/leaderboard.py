@@ -6,8 +6,9 @@
 | `ir_measures` | `system topic measure value`, with tabs: AutoJudge's `ir_measures` | one |
 | `trec_eval` | `measure topic value`, with tabs, as `trec_eval -q` | one for each system, called like it |
 
-The topic `all` has the mean that the other reports show: of the topics with a value. A value without a number has no
-line, and stderr names it. With several datasets, each has files of its own.
+The topic `all` has the mean that the other reports show: of the topics with a value. With `repeat:`, a topic has the
+mean of its repeats. A value without a number has no line, and stderr names it. With several datasets, each has files of
+its own.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.reading.leaderboards import ALL
-from rageval_spec.wording import count_noun, list_some
+from rageval_spec.wording import count_noun, list_names, list_some
 
 _LISTED = 20
 
@@ -65,11 +66,14 @@ class LeaderboardReport(Report[LeaderboardNode]):
                 yield f"{dataset}.txt" if folder else "", "".join(line for _, line in lines).encode()
 
     def _tell_left_out(self, values: pl.DataFrame) -> None:
-        without = values.filter(pl.col("value").is_null()).select("metric", "system", "query_id", "reason")
-        if without.height:
-            listed = [f"{one} of {system} for {topic}: {why}" for one, system, topic, why in without.iter_rows()]
+        without = values.filter(pl.col("value").is_null())
+        by_metric = without.group_by("system", "reason", "metric", maintain_order=True).agg("query_id")
+        alike = by_metric.group_by("system", "reason", "query_id", maintain_order=True).agg("metric").iter_rows()
+        told = [f"{list_names(of)} of {one} for {list_some(topics, _LISTED)}: {why}" for one, why, topics, of in alike]
+        if told:
             count = count_noun(without.height, "value")
-            self.context.tell(f"the leaderboard leaves out {count} without a number: {list_some(listed, _LISTED)}")
+            listed = "; ".join([*told[:_LISTED], *["..."][: max(0, len(told) - _LISTED)]])
+            self.context.tell(f"the leaderboard leaves out {count} without a number: {listed}")
 
 
 Row = Mapping[str, str | float]
@@ -83,6 +87,9 @@ _WRITERS: Mapping[str, Callable[[Row], str]] = {
 def _list_rows(evaluation: Evaluation, dataset: str) -> Iterator[Row]:
     """The values of a dataset, then the means."""
     found = evaluation.values.filter((pl.col("dataset") == dataset) & pl.col("value").is_not_null())
+    if evaluation.stability:  # each question was asked several times: a topic has the mean of its repeats
+        found = found.with_columns(pl.col("query_id").str.replace("#[0-9]+$", ""))
+        found = found.group_by("system", "query_id", "metric", maintain_order=True).agg(pl.col("value").mean())
     for system, topic, measure, value in found.select("system", "query_id", "metric", "value").iter_rows():
         if topic == ALL:
             raise DataError(f"a query of '{dataset}' is called {ALL!r}, which names the mean in a leaderboard")

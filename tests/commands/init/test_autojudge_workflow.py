@@ -129,3 +129,12 @@ def test_what_cannot_be_read_is_told(content: str, datasets: str, message: str, 
     refused = invoke("init", "--from", "autojudge", workflow, tmp_path / "ours")
     assert refused.exit_code == 2 and message in refused.stderr, refused.output
     assert not (tmp_path / "ours").exists()
+
+
+def test_two_files_of_one_run_are_refused(tmp_path: Path) -> None:
+    workflow = write_kit(tmp_path)
+    runs = tmp_path / "data" / "runs" / "repgen"
+    (runs / "copy.jsonl").write_text((runs / "two-file.jsonl").read_text())
+    done = invoke("init", "--from", "autojudge", workflow, tmp_path / "ours")
+    assert done.exit_code == 2
+    assert "have the run_id 'two'; keep one of them" in " ".join(done.output.split())

@@ -110,6 +110,9 @@ def _find_data(path: Path) -> Iterator[_Data]:
                 files = sorted(responses.rglob("*.jsonl*")) if "responses" in named else []
                 if topics.is_file() and files:
                     rows = {one: next(RowFile(one, "json").read())[1] for one in files}
-                    runs = {str(row.get("run_id") or one.stem): one for one, row in rows.items()}
+                    named_runs = [str(row.get("run_id") or one.stem) for one, row in rows.items()]
+                    if twice := next((one for one in named_runs if named_runs.count(one) > 1), None):
+                        raise UsageError(f"several files in {responses} have the run_id {twice!r}; keep one of them")
+                    runs = dict(zip(named_runs, rows, strict=True))
                     has_texts = any("contexts" in row for row in rows.values())
                     yield _Data(str(named.get("name") or "runs"), topics, runs, has_texts, truth)
