@@ -493,8 +493,8 @@ def plan(
     known = [f"models: {reason}"] if reason else []
     known += [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
     needs = estimate_needs(planned, parts, store.has, _store_folder(spec, options), options.output)
-    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs,
-                      shard, share)  # fmt: skip
+    labels = match_labels(parts, options.limit, spec.repeat)
+    return PlannedRun(planned, store, expected, labels, tuple(known), warnings, needs, shard, share)
 
 
 def _expect(

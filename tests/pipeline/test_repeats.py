@@ -139,6 +139,25 @@ def test_recorded_answers_that_are_too_many_or_without_ids_are_refused(tmp_path:
     assert "answers.jsonl:1: 'repeat' needs the id of each answer's question" in outcome.failures[0]
 
 
+def test_labels_name_the_repeat(tmp_path: Path) -> None:
+    questions = [{"query_id": f"q{n}", "question": f"what is {n}?", "reference": "yes"} for n in range(12)]
+    rows = [(one["query_id"], text) for one in questions for text in ("yes", "no")]
+    people = {"people": {"use": "csv", "path": "labels.csv"}}
+    metrics = [{"use": "token_f1", "labels": "people"}]
+    path = write_spec(tmp_path, repeat=2, labels=people, metrics=metrics, **answers(tmp_path, rows))
+    write_rows(tmp_path / "questions.jsonl", questions)
+    for suffix, matching in (("", 0), ("#2", 12)):
+        labels = "".join(f"q{n}{suffix},token_f1,ann,{n % 2}\n" for n in range(12))
+        (tmp_path / "labels.csv").write_text(f"query_id,metric,annotator,value\n{labels}")
+        (counted,) = plan_spec(path, Options(store=tmp_path / "store")).labels
+        assert (counted.matching, counted.absent) == (matching, 12 - matching)
+        (cell,) = run(path).aggregates
+        assert cell.correction is not None
+        assert cell.correction.labels == matching
+        told = "12 are of a question that was asked several times (write q1#2 for the second answer to q1)"
+        assert (told in (cell.correction.reason or "")) == (matching == 0)
+
+
 def test_clusters_join_the_repeats_of_their_questions(tmp_path: Path) -> None:
     path = write_spec(tmp_path, cluster="source")
     first, second = QUESTIONS

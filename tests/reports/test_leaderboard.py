@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.calibration.leaderboards import take_values
 from rageval_spec.data.evaluation import Aggregate, Evaluation, Stability
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Context
@@ -111,6 +112,7 @@ def test_a_topic_that_was_asked_again_has_the_mean_of_its_repeats() -> None:
     lines = render("ir_measures", found)[""].splitlines()
     assert lines[:3] == ["first\t1\tnuggets\t0.375", "first\t1\tsupport\t0.25", "first\t2\tnuggets\t0.75"]
     assert len(lines) == 7
+    assert take_values("ours", found).values["nuggets"] == {"first": {"1": 0.375, "2": 0.75}}
 
 
 def test_each_dataset_has_files_of_its_own() -> None:

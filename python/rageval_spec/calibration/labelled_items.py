@@ -417,6 +417,8 @@ def _place(
     dataset = label.dataset or _only(there[0], "dataset", label, evaluation.datasets, metric)
     system = label.system or _only(there[1], "system", label, evaluation.systems, metric)
     item = (dataset, system, label.query_id, label.claim)
+    if (dataset, system, f"{label.query_id}#1", label.claim) in values:
+        return item, "of a question that was asked several times (write q1#2 for the second answer to q1)"
     if item not in values:
         return item, "of a question, answer or claim without a value"
     if label.answer:

@@ -13,7 +13,7 @@ from rageval_spec.dataclass import asdict, dataclass
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.drawing.view import Block, Heading, Line, Span, tabulate, write_text
 from rageval_spec.errors import UsageError
-from rageval_spec.libraries import Floats, np, pl
+from rageval_spec.libraries import Floats, np
 from rageval_spec.reading.leaderboards import Leaderboard
 from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters import rank_correlation
@@ -59,7 +59,7 @@ class LeaderboardAgreement:
 
 def take_values(name: str, evaluation: Evaluation) -> Leaderboard:
     """The leaderboard of an evaluation; with several datasets, a topic is a query of one of them."""
-    scored = evaluation.values.filter(pl.col("value").is_not_null())
+    scored = evaluation.question_values
     several = scored["dataset"].n_unique() > 1
     values: dict[str, dict[str, dict[str, float]]] = {}
     for dataset, system, metric, query, value in scored.select(

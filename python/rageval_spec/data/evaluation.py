@@ -441,6 +441,15 @@ class Evaluation(Results):
         return "fail" if "fail" in outcomes else "warn" if "warn" in outcomes else "pass"
 
     @property
+    def question_values(self) -> pl.DataFrame:
+        """The rows of `values` with a number; with `repeat:` a row for each question, with the mean of its repeats."""
+        scored = self.values.filter(pl.col("value").is_not_null())
+        if not self.stability:
+            return scored
+        keys = ("dataset", "system", "metric", pl.col("query_id").str.replace("#[0-9]+$", ""))
+        return scored.group_by(*keys, maintain_order=True).agg(pl.col("value").mean())
+
+    @property
     def scored_nothing(self) -> bool:
         """Whether no metric has a value for any query."""
         return all(aggregate.scored == 0 for aggregate in self.aggregates)

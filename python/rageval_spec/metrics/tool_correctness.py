@@ -1,7 +1,5 @@
-import json
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -10,11 +8,10 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.data.traces import Step
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricInfo, MetricNode
 from rageval_spec.recorded.answers_and_steps import INPUT_KEYS, STEP_PARTS, read_steps
+from rageval_spec.recorded.values import open_text
 from rageval_spec.wording import count_noun, list_names
 
 _COLUMNS = ("expected_tools", "expectedTools", "reference_tool_calls", "expected_calls")
-_CALLS = ("tool", "retrieval", "rerank")  # a tool that searches is a retrieval
-_UNNAMED = {("tool", True), ("tool", False), ("other", False)}  # kind, and whether there is no input
 
 
 class ToolCorrectnessNode(MetricNode):
@@ -70,13 +67,9 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
             expected = _read_expected(columns[name])
         except ValueError as error:
             return Measurement.error(f"the column '{name}' {error}")
-        numbered, wanted = dict(enumerate(sample.steps or (), 1)), {one.name for one in expected}
-        called = {
-            n: one for n, one in numbered.items() if one.kind in _CALLS or (one.kind == "other" and one.name in wanted)
-        }
-        made = {n: one for n, one in called.items() if one.name and one.name not in self.node.ignore}
-        unnamed = (n for n, one in numbered.items() if not one.name and (one.kind, one.input is None) in _UNNAMED)
-        if number := next(unnamed, None):
+        wanted, numbered = {one.name for one in expected}, enumerate(sample.steps or (), 1)
+        made = {n: one for n, one in numbered if _is_call(one, wanted) and one.name not in self.node.ignore}
+        if number := next((n for n, one in made.items() if not one.name), None):
             return Measurement.unscorable(f"step {number} is a call without a name")
         can = [[number for number, one in made.items() if self._matches(want, one)] for want in expected]
         pairs = (_pair_in_order if self.node.order == "strict" else _pair)(can)
@@ -97,7 +90,7 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
             return False
         if expected.input is None or self.node.arguments == "ignore":
             return True
-        wanted, given = _read(expected.input or "{}"), _read(made.input or "{}")
+        wanted, given = open_text(expected.input or "{}"), open_text(made.input or "{}")
         if self.node.arguments == "subset" and isinstance(wanted, Mapping) and isinstance(given, Mapping):
             given = {key: value for key, value in given.items() if key in wanted}
         return bool(_freeze(wanted) == _freeze(given))
@@ -105,31 +98,28 @@ class ToolCorrectness(AnswerMetric[ToolCorrectnessNode]):
 
 def _read_expected(value: Any) -> tuple[Step, ...]:
     """The expected calls. Raises ValueError: the value holds something else."""
-    items = _read(value) if isinstance(value, str) else value
+    items = open_text(value)
     if not isinstance(items, list | tuple):
         raise ValueError('must hold a list of calls, such as ["search"] or [{"name": "search", "arguments": {}}]')
     for one in (one for one in items if isinstance(one, Mapping)):
-        keys = [
-            key
-            for key, value in {**one, **(one["function"] if isinstance(one.get("function"), Mapping) else {})}.items()
-            if value is not None
-        ]
-        given, unknown = [key for key in keys if key in INPUT_KEYS], [key for key in keys if key not in STEP_PARTS]
-        if len(given) > 1:
+        inner = one.get("function")
+        known = {**one, **(inner if isinstance(inner, Mapping) else {})}
+        given = [key for key in INPUT_KEYS if known.get(key) is not None]
+        if given[1:]:
             raise ValueError(f"holds a call with both '{given[0]}' and '{given[1]}'; keep one")
-        if unknown and not given:
-            raise ValueError(f"holds a call with the unknown key '{unknown[0]}'; write 'arguments' if it has them")
+        if not given and (unknown := known.keys() - STEP_PARTS):
+            raise ValueError(f"holds a call with the unknown key '{min(unknown)}'; write 'arguments' if it has them")
     steps = read_steps([{"name": one} if isinstance(one, str) else one for one in items], "holds a wrong call: ")
     if not all(one.name for one in steps):
         raise ValueError("holds a call without a 'name'")
     return steps
 
 
-def _read(text: str) -> Any:
-    """A value in JSON types; text that is no JSON is itself."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(text)
-    return text
+def _is_call(step: Step, expected: Container[str]) -> bool:
+    """Whether a step is a call. A tool that searches is a retrieval; one without a name is a part of its tool."""
+    if step.kind == "other":
+        return step.name in expected if step.name else step.input is not None
+    return step.kind == "tool" or (step.kind in ("retrieval", "rerank") and step.name != "")
 
 
 def _freeze(value: Any) -> Any:

@@ -13,7 +13,7 @@ from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
-from rageval_spec.pipeline.planning.question_selection import queries_to_ask
+from rageval_spec.pipeline.planning.question_selection import queries_to_ask, repeat_questions
 from rageval_spec.plugin import RankingMetric
 from rageval_spec.wording import agree, count_noun
 
@@ -223,15 +223,15 @@ def dump_matches(matches: Sequence[LabelMatches]) -> dict[str, Any]:
     return {"labels": [asdict(one) for one in matches]} if matches else {}
 
 
-def match_labels(parts: SpecPlugins, limit: int | None = None) -> tuple[LabelMatches, ...]:
+def match_labels(parts: SpecPlugins, limit: int | None = None, repeat: int = 1) -> tuple[LabelMatches, ...]:
     """How many labels belong to the answers of an evaluation, for each metric that has labels. Asks nothing.
 
-    Only the first `limit` queries of each dataset are evaluated.
+    Only the first `limit` queries of each dataset are evaluated, each of them `repeat` times.
     """
     labelled = list_labelled(parts.answer_metrics)
     if not labelled:
         return ()
-    answers = dict(_list_answers(parts, limit))
+    answers = dict(_list_answers(parts, limit, repeat))
     found = []
     for name, metric in labelled.items():
         source = str(metric.node.labels)
@@ -240,12 +240,14 @@ def match_labels(parts: SpecPlugins, limit: int | None = None) -> tuple[LabelMat
     return tuple(found)
 
 
-def _list_answers(parts: SpecPlugins, limit: int | None) -> Iterator[tuple[tuple[str, str, str], str | None]]:
+def _list_answers(
+    parts: SpecPlugins, limit: int | None, repeat: int
+) -> Iterator[tuple[tuple[str, str, str], str | None]]:
     from rageval_spec.data.labels import digest_answer
 
     for dataset, plugin in parts.datasets.items():
         answering = {name: one for name, one in parts.systems.items() if one.answers_on(dataset)}
-        asked = queries_to_ask(plugin.open(), limit) if answering else None
+        asked = repeat_questions(queries_to_ask(plugin.open(), limit), repeat) if answering else None
         if asked is None or asked.queries is None:
             continue
         for name, system in answering.items():

@@ -195,9 +195,6 @@ def _read_truth(value: Any, what: str) -> bool:
     raise UnusableReplyError(f"{what} must be true or false, not {str(value)[:60]!r}")
 
 
-_ROWS_AT_ONCE = 4096
-
-
 def other_columns_table(rows: Iterable[tuple[str, Mapping[str, Any]]], names: Collection[str]) -> pl.DataFrame | None:
     """`query_id, columns`: for each row, the values of the columns `names` as a JSON object with sorted keys.
 

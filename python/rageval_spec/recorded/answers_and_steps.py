@@ -375,6 +375,7 @@ _KINDS: Mapping[str, StepKind] = {
     "action": "tool", "llm": "model", "model": "model", "generation": "model", "thought": "model", "chain": "agent",
     "agent": "agent", "guardrail": "guardrail", "observation": "other",
 }  # fmt: skip
+_NAMELESS = _KINDS.keys() - {"thought", "action", "observation"}  # that name nothing but the kind
 _NAMES = ("name", "tool", "tool_name", "function")
 INPUT_KEYS = ("input", "tool_input", "input_parameters", "inputParameters", "arguments", "args", "parameters", "query")
 """Where a step has what it was called with."""
@@ -442,7 +443,7 @@ def _read_conversation(turns: Sequence[Turn]) -> Iterator[Step]:
             call = next(named, open_calls[0])
             open_calls.remove(call)
             said = values.clean_text(turn["content"])
-            steps[call[1]] = _with_documents(replace(steps[call[1]], output=said), _parse(said))
+            steps[call[1]] = _with_documents(replace(steps[call[1]], output=said), values.open_text(said))
     yield from steps
 
 
@@ -468,17 +469,13 @@ def _read_step(item: Any, what: str) -> Step:
     seconds = fields.get("seconds")
     step = Step(
         kind,
-        values.clean_text(name) or (said if isinstance(said, str) and said not in _KINDS else "") or _name_kind(said),
+        values.clean_text(name) or (said if isinstance(said, str) and said not in _NAMELESS else ""),
         _as_text(_first(fields, INPUT_KEYS)),
         _as_text(output),
         seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
         error=_as_text(fields.get("error")),
     )
     return _with_documents(step, output if listed is None else listed, is_named="documents" in fields)
-
-
-def _name_kind(said: Any) -> str:
-    return str(said) if said in ("thought", "action", "observation") else ""
 
 
 def _guess_kind(word: str, default: StepKind) -> StepKind:
@@ -541,15 +538,6 @@ def _read_document(item: Any, kind: StepKind) -> Document | None:
         return None
     found = questions_and_answers.read_document(item)
     return None if found is None or (found.text is None and kind not in ("retrieval", "rerank")) else found
-
-
-def _parse(text: str | None) -> Any:
-    if text is None or text.lstrip()[:1] != "[":
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:

@@ -86,11 +86,8 @@ _WRITERS: Mapping[str, Callable[[Row], str]] = {
 
 def _list_rows(evaluation: Evaluation, dataset: str) -> Iterator[Row]:
     """The values of a dataset, then the means."""
-    found = evaluation.values.filter((pl.col("dataset") == dataset) & pl.col("value").is_not_null())
-    if evaluation.stability:  # each question was asked several times: a topic has the mean of its repeats
-        found = found.with_columns(pl.col("query_id").str.replace("#[0-9]+$", ""))
-        found = found.group_by("system", "query_id", "metric", maintain_order=True).agg(pl.col("value").mean())
-    for system, topic, measure, value in found.select("system", "query_id", "metric", "value").iter_rows():
+    found = evaluation.question_values.filter(dataset=dataset).select("system", "query_id", "metric", "value")
+    for system, topic, measure, value in found.iter_rows():
         if topic == ALL:
             raise DataError(f"a query of '{dataset}' is called {ALL!r}, which names the mean in a leaderboard")
         yield {"run_id": system, "topic_id": topic, "measure": measure, "value": value}
