@@ -456,7 +456,7 @@ def show_stability(evaluation: Evaluation, digits: int) -> Iterator[Section]:
         rows.append((_name(one, evaluation), str(one.questions), str(one.changing), *spreads))
     gates = [(_name(one, evaluation), one) for one in evaluation.gates if one.flips is not None]
     told = ((of, wording.count_noun(one.flips or 0, "repeat"), one.outcome) for of, one in gates)
-    remarks = [f"Gate on {of}: {count} alone would not be a {outcome}." for of, count, outcome in told]
+    remarks = [f"Gate on {of}, {outcome}: {count} alone would have another outcome." for of, count, outcome in told]
     about = "Standard deviations: within a question, when it is asked again; between questions, without that chance."
     header = ("metric", "questions", "differ", "sd within", "sd between")
     if rows:

@@ -41,6 +41,7 @@ class Node(Strict):
     table: str = Field(default="t.csv", pattern=r"\.(csv|jsonl|xlsx)$")
     scale: tuple[int, ...] = ()
     words: list[Annotated[str, Field(min_length=2)]] = Field(default=["aa", "bb"], min_length=2)
+    step: Literal["last"] | Annotated[int, Field(ge=1)] | None = None
     either: Literal["all"] | int | list[str] = "all"
     span: Span | None = None
     node: Named | None = None
@@ -90,6 +91,7 @@ def test_values_are_described_as_they_are_written(text: str, shown: str) -> None
     ("text", "expected"),
     [
         ("count: 0", "1:8 'count' must be at least 1, not the number 0"),
+        ("step: 0", "1:7 'step' must be at least 1, not the number 0"),
         ("count: 3000001", "1:8 'count' must be at most 3000000, not the number 3000001"),
         ("share: 0", "1:8 'share' must be above 0, not the number 0"),
         ("share: 1", "1:8 'share' must be below 1, not the number 1"),

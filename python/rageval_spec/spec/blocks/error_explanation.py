@@ -187,7 +187,7 @@ def _explain_value(block: CheckedBlock, group: Sequence[_Finding]) -> Diagnostic
     choices = [choice for finding in group for choice in _choices(finding)]
     if len(expected) + bool(choices) < len({(finding.kind, finding.message) for finding in group}):
         told = [finding for finding in group if finding.kind not in _EXPECTED]
-        return _explain_one(block, next((one for one in told if one.kind == "value_error"), told[0]))
+        return _explain_one(block, next((one for one in told if not _choices(one)), told[0]))
     words = _join([*dict.fromkeys(expected), *choices])
     hint = _hint_mismatch(group[0].node, words, choices) or _hint_keys(block, group[0])
     return _explain_mismatch(group[0], words, choices, hint)
