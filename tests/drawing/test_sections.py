@@ -257,5 +257,6 @@ def test_stability_says_which_gates_a_repeat_alone_would_turn() -> None:
     (section,) = list_sections(replace(whole, stability=(one,), gates=gates))
     assert section.rows == (("rr of bm25", "30", "12", "0.200", "0.300"),)
     assert section.remarks[1:] == (
-        f"Gate on {gates[0].metric} of {gates[0].system}, {gates[0].outcome}: 1 repeat alone would have another outcome.",
+        f"Gate on {gates[0].metric} of {gates[0].system}, {gates[0].outcome}: 1 repeat alone would have another "
+        "outcome.",
     )

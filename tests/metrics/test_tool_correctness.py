@@ -178,7 +178,7 @@ def test_notes_beside_arguments_and_other_tools_keys_are_left_alone() -> None:
         "why": "the user said so",
     }
     assert compare([call], calls(("a", {"x": 1}))).value == 1.0
-    assert compare([{"name": "a", "description": "finds", "reasoning": None}], calls("a")).value == 1.0
+    assert compare([{"name": "a", "description": "finds", "note": None}], calls("a")).value == 1.0
 
 
 @pytest.mark.parametrize(

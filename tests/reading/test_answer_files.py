@@ -362,8 +362,8 @@ def test_a_query_that_is_answered_twice_is_refused_with_both_places() -> None:
     with pytest.raises(DataError) as caught:
         match([("q1", None, "x"), ("q2", None, "y"), ("q1", None, "x")])
     assert str(caught.value) == (
-        "answers.jsonl:3: the query 'q1' is answered twice, first at answers.jsonl:1; if questions were asked again, "
-        "write 'repeat: 2'; give each of several systems a file"
+        "answers.jsonl:3: the query 'q1' is answered twice, first at answers.jsonl:1; a file has one run; if "
+        "questions were asked again, write 'repeat: 2'"
     )
 
 

@@ -243,7 +243,7 @@ def test_sentences_of_the_tracks() -> None:
     [
         (0, ["a"]), ([1.0], ["b"]), ("b", ["b"]), (7, ["7"]), (-1, ["-1"]),
         (None, []), ("", []), ([], []), ({}, []), ([None], []),
-        ([[0]], ["[0]"]), ([0.5], ["0.5"]), ([True], ["true"]), ([{"page": {}}], ['{"page": {}}']),
+        ([[0]], ["[0]"]), ([0.5], ["0.5"]), ([True], ["True"]), ([{"page": {}}], ["{'page': {}}"]),
     ],
 )  # fmt: skip
 def test_what_a_sentence_cites_is_never_lost(written: Any, names: list[str]) -> None:

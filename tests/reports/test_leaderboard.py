@@ -95,14 +95,12 @@ def test_a_value_without_a_number_is_named_and_not_zero() -> None:
     told: list[str] = []
     assert "0.0\n" not in render("ir_measures", evaluation(), told)[""]
     assert told == [
-        "the leaderboard leaves out 1 value without a number: nuggets of second for '1': the query has no vital nuggets"
+        "the leaderboard leaves out 1 value without a number, first nuggets of second for 1: the query has no vital "
+        "nuggets"
     ]
     lost = evaluation().values.filter(pl.col("value").is_null())
-    names = pl.DataFrame({"query_id": [f"q{number}" for number in range(25)]})
-    rows = pl.concat([lost.drop("query_id").join(names, how="cross").with_columns(metric=pl.lit(m)) for m in "ab"])
-    render("autojudge", replace(evaluation(), values=rows.select(lost.columns)), told)
-    assert told[1].startswith("the leaderboard leaves out 50 values without a number: a and b of second for 'q0', 'q1'")
-    assert told[1].endswith("'q19', ...: the query has no vital nuggets")  # once, for all metrics and topics
+    render("autojudge", replace(evaluation(), values=pl.concat([lost] * 25)), told)
+    assert told[1] == told[0].replace("1 value ", "25 values ")  # a system that failed has the same reason everywhere
 
 
 def test_a_topic_that_was_asked_again_has_the_mean_of_its_repeats() -> None:

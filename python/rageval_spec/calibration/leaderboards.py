@@ -62,9 +62,7 @@ def take_values(name: str, evaluation: Evaluation) -> Leaderboard:
     scored = evaluation.question_values
     several = scored["dataset"].n_unique() > 1
     values: dict[str, dict[str, dict[str, float]]] = {}
-    for dataset, system, metric, query, value in scored.select(
-        "dataset", "system", "metric", "query_id", "value"
-    ).iter_rows():
+    for dataset, system, metric, query, value in scored.iter_rows():
         topic = f"{dataset}/{query}" if several else query
         values.setdefault(metric, {}).setdefault(system, {})[topic] = value
     return Leaderboard(name, values, {})

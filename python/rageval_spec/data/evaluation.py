@@ -442,12 +442,11 @@ class Evaluation(Results):
 
     @property
     def question_values(self) -> pl.DataFrame:
-        """The rows of `values` with a number; with `repeat:` a row for each question, with the mean of its repeats."""
+        """`dataset, system, metric, query_id, value` of values with a number; with `repeat:`, the means of repeats."""
+        question = pl.col("query_id").str.replace("#[0-9]+$", "") if self.stability else pl.col("query_id")
         scored = self.values.filter(pl.col("value").is_not_null())
-        if not self.stability:
-            return scored
-        keys = ("dataset", "system", "metric", pl.col("query_id").str.replace("#[0-9]+$", ""))
-        return scored.group_by(*keys, maintain_order=True).agg(pl.col("value").mean())
+        groups = scored.group_by("dataset", "system", "metric", question, maintain_order=True)
+        return groups.agg(pl.col("value").mean())
 
     @property
     def scored_nothing(self) -> bool:

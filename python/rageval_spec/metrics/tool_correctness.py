@@ -102,13 +102,13 @@ def _read_expected(value: Any) -> tuple[Step, ...]:
     if not isinstance(items, list | tuple):
         raise ValueError('must hold a list of calls, such as ["search"] or [{"name": "search", "arguments": {}}]')
     for one in (one for one in items if isinstance(one, Mapping)):
-        inner = one.get("function")
-        known = {**one, **(inner if isinstance(inner, Mapping) else {})}
-        given = [key for key in INPUT_KEYS if known.get(key) is not None]
+        known = {**one, **inner} if isinstance(inner := one.get("function"), Mapping) else one
+        keys = [key for key, held in known.items() if held is not None]
+        given, unknown = [key for key in keys if key in INPUT_KEYS], [key for key in keys if key not in STEP_PARTS]
         if given[1:]:
             raise ValueError(f"holds a call with both '{given[0]}' and '{given[1]}'; keep one")
-        if not given and (unknown := known.keys() - STEP_PARTS):
-            raise ValueError(f"holds a call with the unknown key '{min(unknown)}'; write 'arguments' if it has them")
+        if unknown and not given:
+            raise ValueError(f"holds a call with the unknown key '{unknown[0]}'; write 'arguments' if it has them")
     steps = read_steps([{"name": one} if isinstance(one, str) else one for one in items], "holds a wrong call: ")
     if not all(one.name for one in steps):
         raise ValueError("holds a call without a 'name'")
@@ -159,11 +159,10 @@ def _pair_in_order(can: Sequence[Sequence[int]]) -> dict[int, int]:
 
 def _explain(expected: int, missing: Sequence[Step], extra: Sequence[Step]) -> str | None:
     """`1 of 2 expected calls made; missing: refund; extra: search`; None if all is as expected."""
-    names = [dict.fromkeys(one.name for one in of) for of in (missing, extra)]
-    both = [name for name in names[0] if name in names[1]]
-    parts = [*zip(("missing", "extra"), names, strict=True), ("with other arguments or out of order", both)]
-    found = [(what, [name for name in of if of is both or name not in both]) for what, of in parts]
-    named = [f"{what}: {list_names(of)}" for what, of in found if of]
+    lacking, more = (dict.fromkeys(one.name for one in of) for of in (missing, extra))
+    parts = {"missing": lacking.keys() - more.keys(), "extra": more.keys() - lacking.keys()}
+    parts["with other arguments or out of order"] = lacking.keys() & more.keys()
+    named = [f"{what}: {list_names([one for one in lacking | more if one in of])}" for what, of in parts.items() if of]
     made = f"{expected - len(missing)} of {count_noun(expected, 'expected call')} made"
     return "; ".join([made if expected else "no call is expected", *named]) if named else None
 

@@ -231,7 +231,7 @@ def match_labels(parts: SpecPlugins, limit: int | None = None, repeat: int = 1) 
     labelled = list_labelled(parts.answer_metrics)
     if not labelled:
         return ()
-    answers = dict(_list_answers(parts, limit, repeat))
+    answers = dict(_list_all(parts, limit, repeat))
     found = []
     for name, metric in labelled.items():
         source = str(metric.node.labels)
@@ -240,9 +240,7 @@ def match_labels(parts: SpecPlugins, limit: int | None = None, repeat: int = 1) 
     return tuple(found)
 
 
-def _list_answers(
-    parts: SpecPlugins, limit: int | None, repeat: int
-) -> Iterator[tuple[tuple[str, str, str], str | None]]:
+def _list_all(parts: SpecPlugins, limit: int | None, repeat: int) -> Iterator[tuple[tuple[str, str, str], str | None]]:
     from rageval_spec.data.labels import digest_answer
 
     for dataset, plugin in parts.datasets.items():

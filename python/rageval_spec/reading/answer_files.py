@@ -489,9 +489,8 @@ def _settle(answers: Sequence[FileAnswer], found: Sequence[Sequence[str]], ids: 
         for query_id in matched:
             earlier = first.setdefault(query_id, answer)
             if earlier is not answer:
-                message = f"the query {query_id!r} is answered twice, first at {earlier.place}"
-                hint = "if questions were asked again, write 'repeat: 2'; give each of several systems a file"
-                raise DataError(f"{answer.place}: {message}; {hint}")
+                message = f"the query {query_id!r} is answered twice, first at {earlier.place}; a file has one run"
+                raise DataError(f"{answer.place}: {message}; if questions were asked again, write 'repeat: 2'")
     rows = [(query_id, first[query_id].row) for query_id in ids if query_id in first]
     return Matched(rows, sum(not matched for matched in found))
 

@@ -112,8 +112,7 @@ def find_answer_names(
 ) -> dict[str, tuple[str, ...]]:
     """The names of each part in a file with these columns: the one that the spec gives, or those with known names.
 
-    `milliseconds` are where `seconds` has no name of its own. `steps` are the usual names of what an agent did,
-    `named_steps` the one that the spec gives.
+    `milliseconds` are where `seconds` has no name of its own. `steps` are the usual names of what an agent did.
     """
 
     def names(part: str, usual: Iterable[str]) -> tuple[str, ...]:
@@ -132,7 +131,7 @@ def find_answer_names(
         "scores": names("scores", SCORES if contexts or ids else ()),
         "error": names("error", ("error",)),
         "steps": names("steps", steps),
-        "named_steps": names("steps", ()),
+        "named_steps": names("steps", ()),  # only the one that the spec gives
         **{part: names(part, usual) for part, usual in NUMBERS.items()},
         "milliseconds": () if columns.seconds else tuple(name for name in MILLISECONDS if name in present),
     }

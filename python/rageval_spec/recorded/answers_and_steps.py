@@ -211,7 +211,9 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
         return Contexts(tuple(read_text(item, f"{what}[{place}]") for place, item in enumerate(items)))
     if len(objects) < len(items):
         raise UnusableReplyError(f"{what} has both texts and objects; make all of them the same")
-    read = [questions_and_answers.open_document(_as_mapping(item, f"{what}[{n}]")) for n, item in enumerate(items)]
+    if wrong := [n for n, item in enumerate(items) if not isinstance(item, Mapping)]:
+        raise UnusableReplyError(f"{what}[{wrong[0]}] must be text or an object, not {name_kind(items[wrong[0]])}")
+    read = [*map(questions_and_answers.open_document, items)]
     texts = tuple(_text_of(item, f"{what}[{place}]") for place, item in enumerate(read))
     places = [_read_place(item, f"{what}[{place}]") for place, item in enumerate(read)]
     has_places = any(place is not None for place in places)
@@ -344,12 +346,6 @@ def read_amount(value: Any, what: str, low: float = 0.0) -> float:
     return number
 
 
-def _as_mapping(item: Any, what: str) -> Mapping[str, Any]:
-    if isinstance(item, Mapping):
-        return item
-    raise UnusableReplyError(f"{what} must be text or an object, not {name_kind(item)}")
-
-
 def _text_of(item: Mapping[str, Any], what: str) -> str:
     key = next((key for key in questions_and_answers.TEXT_KEYS if item.get(key) is not None), None)
     if key is None:
@@ -466,13 +462,12 @@ def _read_step(item: Any, what: str) -> Step:
     kind = _guess_kind(said, _guess_kind(name, default)) if isinstance(said, str) else _guess_kind(name, default)
     output = _first(fields, _OUTPUTS)
     listed = _first(fields, _DOCUMENTS)
-    seconds = fields.get("seconds")
     step = Step(
         kind,
         values.clean_text(name) or (said if isinstance(said, str) and said not in _NAMELESS else ""),
         _as_text(_first(fields, INPUT_KEYS)),
         _as_text(output),
-        seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
+        seconds=float(seconds) if isinstance(seconds := fields.get("seconds"), (int, float)) else None,
         error=_as_text(fields.get("error")),
     )
     return _with_documents(step, output if listed is None else listed, is_named="documents" in fields)
@@ -522,8 +517,7 @@ def _with_documents(step: Step, value: Any, *, is_named: bool = False) -> Step:
     An empty one is a retrieval that found nothing, where the step is a retrieval or the list `is_named` so.
     """
     documents = [_read_document(item, step.kind) for item in value] if isinstance(value, (list, tuple)) else [None]
-    retrieves = step.kind in ("retrieval", "rerank")
-    if None in documents or not (documents or is_named or retrieves):
+    if None in documents or not (documents or is_named or step.kind in ("retrieval", "rerank")):
         return step
     kind = "retrieval" if step.kind in ("tool", "other") else step.kind
     return replace(step, kind=kind, output=None, documents=tuple(one for one in documents if one is not None))

@@ -7,7 +7,6 @@ it is known, `confidence` and `marker`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -311,9 +310,8 @@ def _list_names(found: Any, listed: Sequence[str] | None) -> Iterator[tuple[str,
         if type(one) is int and listed is not None:
             yield (listed[one] if 0 <= one < len(listed) else str(one)), None
             continue
-        confidence = one.get("confidence") if isinstance(one, Mapping) else None
-        if not isinstance(confidence, (int, float)) or isinstance(confidence, bool):
-            confidence = None
+        said = one.get("confidence") if isinstance(one, Mapping) else None
+        confidence = None if isinstance(said, bool) or not isinstance(said, (int, float)) else said
         if one not in (None, ""):  # what names no document is a citation all the same: no context has its name
             named = _names(one) if isinstance(one, (Mapping, str)) else ()
-            yield (named or (json.dumps(one, default=str),))[0], confidence
+            yield (named or (str(one),))[0], confidence

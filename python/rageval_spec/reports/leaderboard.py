@@ -6,9 +6,8 @@
 | `ir_measures` | `system topic measure value`, with tabs: AutoJudge's `ir_measures` | one |
 | `trec_eval` | `measure topic value`, with tabs, as `trec_eval -q` | one for each system, called like it |
 
-The topic `all` has the mean that the other reports show: of the topics with a value. With `repeat:`, a topic has the
-mean of its repeats. A value without a number has no line, and stderr names it. With several datasets, each has files of
-its own.
+The topic `all` has the mean that the other reports show: of the topics with a value. With `repeat:`, a topic has the one
+of its repeats. What has no number has no line; stderr names the first. With several datasets, each has its own files.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.reading.leaderboards import ALL
-from rageval_spec.wording import count_noun, list_names, list_some
-
-_LISTED = 20
+from rageval_spec.wording import count_noun
 
 
 class LeaderboardNode(ReportNode):
@@ -66,14 +63,11 @@ class LeaderboardReport(Report[LeaderboardNode]):
                 yield f"{dataset}.txt" if folder else "", "".join(line for _, line in lines).encode()
 
     def _tell_left_out(self, values: pl.DataFrame) -> None:
-        without = values.filter(pl.col("value").is_null())
-        by_metric = without.group_by("system", "reason", "metric", maintain_order=True).agg("query_id")
-        alike = by_metric.group_by("system", "reason", "query_id", maintain_order=True).agg("metric").iter_rows()
-        told = [f"{list_names(of)} of {one} for {list_some(topics, _LISTED)}: {why}" for one, why, topics, of in alike]
-        if told:
-            count = count_noun(without.height, "value")
-            listed = "; ".join([*told[:_LISTED], *["..."][: max(0, len(told) - _LISTED)]])
-            self.context.tell(f"the leaderboard leaves out {count} without a number: {listed}")
+        without = values.filter(pl.col("value").is_null()).select("metric", "system", "query_id", "reason")
+        if without.height:
+            metric, system, topic, why = without.row(0)
+            count, first = count_noun(without.height, "value"), f"first {metric} of {system} for {topic}: {why}"
+            self.context.tell(f"the leaderboard leaves out {count} without a number, {first}")
 
 
 Row = Mapping[str, str | float]
@@ -86,8 +80,8 @@ _WRITERS: Mapping[str, Callable[[Row], str]] = {
 
 def _list_rows(evaluation: Evaluation, dataset: str) -> Iterator[Row]:
     """The values of a dataset, then the means."""
-    found = evaluation.question_values.filter(dataset=dataset).select("system", "query_id", "metric", "value")
-    for system, topic, measure, value in found.iter_rows():
+    found = evaluation.question_values.filter(dataset=dataset)
+    for _, system, measure, topic, value in found.iter_rows():
         if topic == ALL:
             raise DataError(f"a query of '{dataset}' is called {ALL!r}, which names the mean in a leaderboard")
         yield {"run_id": system, "topic_id": topic, "measure": measure, "value": value}

@@ -54,6 +54,7 @@ _RUN = compile_later(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?
 _BEGINNING = 4096
 _MOST_DESCRIBED = 1000
 """How many rows show whether a file holds answers, and what its columns are."""
+_UNSHOWN = ("milliseconds", "named_steps")
 _UNWRAPPED = ("input_tokens", "output_tokens")
 """Names that `unwrap` gives to what a response of promptfoo holds."""
 _ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "xlsx": "xlsx", "yaml": "yaml"}
@@ -205,9 +206,7 @@ class File(System[FileNode]):
             columns = source.resolve(self.node.columns, _MOST_DESCRIBED)
             names = find_answer_names(columns, source.unfold_names(columns))
             originals = source.find_originals(columns)
-            first_names = {
-                part: known[0] for part, known in names.items() if known and part[:5] not in ("milli", "named")
-            }
+            first_names = {part: known[0] for part, known in names.items() if known and part not in _UNSHOWN}
             shown = {part: originals.get(name, name) for part, name in first_names.items()}
             _, first = next(source.rows(columns))
             if names["scores"] and not isinstance(open_text(first.get(names["scores"][0])), list):

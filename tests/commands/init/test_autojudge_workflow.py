@@ -75,7 +75,7 @@ def test_a_workflow_becomes_a_spec_that_runs_and_is_compared_with_people(
     board = tmp_path / "results" / "default-tiny.eval.txt"
     assert read_leaderboard(board).rank("citation_support") == {"one": 1.0, "three": 0.0, "two": 0.5}
     text = (tmp_path / "ours" / "spec.yaml").read_text()
-    assert "judges.tinyjudge.tiny_judge:TinyJudge judges these runs, with: settings, variants." in text
+    assert "judges.tinyjudge.tiny_judge:TinyJudge judges these runs." in text
     assert "calibrate --leaderboards ../kit/data/truth.txt rageval-results/default-tiny.eval.txt" in text
     compared = invoke("calibrate", "--leaderboards", "kit/data/truth.txt", board, "--format", "json")
     assert compared.exit_code == 0, compared.output

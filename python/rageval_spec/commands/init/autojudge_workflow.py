@@ -15,13 +15,12 @@ from rageval_spec.errors import UsageError
 from rageval_spec.reading.row_sources import RowFile
 
 _KEYS = ("judge_class", "nugget_class", "qrels_class", "create_nuggets", "create_qrels", "judge")
-_OF_CODE = ("settings", "nugget_settings", "judge_settings", "qrels_settings", "variants", "sweeps")
 _MOST_ABOVE = 5
 _HEAD = """\
 # yaml-language-server: $schema=spec.schema.json
 # Run it with `rageval-spec run spec.yaml`. It needs no model and no network.
-# In AutoJudge, the code {judge} judges these runs, with: {settings}.
-# That code is not run. The metrics below judge the same runs.
+# In AutoJudge, the code {judge} judges these runs.
+# That code is not run, and its settings are not read. The metrics below judge the same runs.
 {compared}
 version: 1
 """
@@ -74,7 +73,6 @@ def write_text(path: Path, folder: Path) -> str:
     compared = f"rageval-spec calibrate --leaderboards {path_from(data.truth, folder)} rageval-results/{board}"
     head = _HEAD.format(
         judge=workflow.get("judge_class") or "a class of Python",
-        settings=", ".join(key for key in _OF_CODE if workflow.get(key)) or "nothing else",
         compared=f"# Compare with people: {compared}\n" if data.truth.is_file() else "",
     )
     asked, measured, told = (
@@ -110,9 +108,9 @@ def _find_data(path: Path) -> Iterator[_Data]:
                 files = sorted(responses.rglob("*.jsonl*")) if "responses" in named else []
                 if topics.is_file() and files:
                     rows = {one: next(RowFile(one, "json").read())[1] for one in files}
-                    named_runs = [str(row.get("run_id") or one.stem) for one, row in rows.items()]
-                    if twice := next((one for one in named_runs if named_runs.count(one) > 1), None):
-                        raise UsageError(f"several files in {responses} have the run_id {twice!r}; keep one of them")
-                    runs = dict(zip(named_runs, rows, strict=True))
+                    runs: dict[str, Path] = {}
+                    for one, row in rows.items():
+                        if runs.setdefault(name := str(row.get("run_id") or one.stem), one) != one:
+                            raise UsageError(f"{one} and {runs[name]} have the run_id {name!r}; keep one of them")
                     has_texts = any("contexts" in row for row in rows.values())
                     yield _Data(str(named.get("name") or "runs"), topics, runs, has_texts, truth)
