@@ -444,8 +444,7 @@ class Evaluation(Results):
     def question_values(self) -> pl.DataFrame:
         """`dataset, system, metric, query_id, value` of values with a number; with `repeat:`, the means of repeats."""
         question = pl.col("query_id").str.replace("#[0-9]+$", "") if self.stability else pl.col("query_id")
-        scored = self.values.filter(pl.col("value").is_not_null())
-        groups = scored.group_by("dataset", "system", "metric", question, maintain_order=True)
+        groups = self.values.drop_nulls("value").group_by("dataset", "system", "metric", question, maintain_order=True)
         return groups.agg(pl.col("value").mean())
 
     @property

@@ -6,8 +6,8 @@
 | `ir_measures` | `system topic measure value`, with tabs: AutoJudge's `ir_measures` | one |
 | `trec_eval` | `measure topic value`, with tabs, as `trec_eval -q` | one for each system, called like it |
 
-The topic `all` has the mean that the other reports show: of the topics with a value. With `repeat:`, a topic has the one
-of its repeats. What has no number has no line; stderr names the first. With several datasets, each has its own files.
+The topic `all` has the mean that the other reports show: of the topics with a value. With `repeat:`, a topic has its
+repeats' mean. What has no number has no line; stderr names the first. With several datasets, each has its own files.
 """
 
 from __future__ import annotations

@@ -71,10 +71,8 @@ def write_text(path: Path, folder: Path) -> str:
     reports = ["terminal", "json", {"use": "leaderboard", "form": "ir_measures", "path": board}]
     systems = {name: {"use": "file", "path": path_from(run, folder)} for name, run in data.runs.items()}
     compared = f"rageval-spec calibrate --leaderboards {path_from(data.truth, folder)} rageval-results/{board}"
-    head = _HEAD.format(
-        judge=workflow.get("judge_class") or "a class of Python",
-        compared=f"# Compare with people: {compared}\n" if data.truth.is_file() else "",
-    )
+    compared = f"# Compare with people: {compared}\n" if data.truth.is_file() else ""
+    head = _HEAD.format(judge=workflow.get("judge_class") or "a class of Python", compared=compared)
     asked, measured, told = (
         yaml.safe_dump(block, sort_keys=False, allow_unicode=True, width=10**6)
         for block in (
