@@ -158,6 +158,22 @@ def test_labels_name_the_repeat(tmp_path: Path) -> None:
         assert (told in (cell.correction.reason or "")) == (matching == 0)
 
 
+def test_a_repeat_alone_is_corrected_by_people_as_the_whole_is(tmp_path: Path) -> None:
+    questions = [{"query_id": f"q{n}", "question": f"what is {n}?", "reference": "yes"} for n in range(20)]
+    keys: dict[str, Any] = {
+        "labels": {"people": {"use": "csv", "path": "labels.csv"}},
+        "metrics": [{"use": "token_f1", "labels": "people"}],
+        "gates": [{"metric": "token_f1", "min": 0.8}],
+    }
+    rows = [(one["query_id"], "yes") for one in questions for _ in "ab"]  # right, says the metric
+    path = write_spec(tmp_path, repeat=2, **keys, **answers(tmp_path, rows))
+    write_rows(tmp_path / "questions.jsonl", questions)
+    labels = "".join(f"q{n}#{k},token_f1,ann,{n % 2}\n" for n in range(20) for k in (1, 2))
+    (tmp_path / "labels.csv").write_text(f"query_id,metric,annotator,value\n{labels}")
+    (gate,) = run(path).gates
+    assert (gate.outcome, gate.flips) == ("fail", 0)
+
+
 def test_clusters_join_the_repeats_of_their_questions(tmp_path: Path) -> None:
     path = write_spec(tmp_path, cluster="source")
     first, second = QUESTIONS

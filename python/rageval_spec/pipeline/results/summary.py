@@ -117,7 +117,8 @@ def summarize_values(
     gates = checker.check_all(spec.gates)
     if spec.repeat > 1:
         rows = [values.filter(pl.col("query_id").str.ends_with(f"#{number + 1}")) for number in range(spec.repeat)]
-        means = [aggregate(own, metrics, spec.statistics, spec.limits.threads, designs) for own in rows]
+        alone = [aggregate(own, metrics, spec.statistics, spec.limits.threads, designs) for own in rows]
+        means = [labelled.correct_aggregates(found, own) for found, own in zip(alone, rows, strict=True)]
         gates = tuple(_count_flips(spec, checker, means))
     stopped = _list_stopped(execution, aggregates)
     evaluation = replace(
@@ -280,10 +281,9 @@ def _measure_stability(values: pl.DataFrame) -> Iterator[Stability]:
     for cell, rows in split_cells(values.filter(status="scored")):
         question = pl.col("query_id").str.replace("#[0-9]+$", "")
         groups = rows.group_by(question, maintain_order=True).agg("value")["value"].to_list()
-        several = [group for group in groups if len(group) > 1]
+        changing = [len({*group}) > 1 for group in groups if len(group) > 1]
         parts = split_variance(groups) or (None, None)
-        changing = sum(len({*group}) > 1 for group in several)
-        yield Stability(cell.dataset, cell.system, cell.metric, len(several), changing, *parts)
+        yield Stability(cell.dataset, cell.system, cell.metric, len(changing), sum(changing), *parts)
 
 
 def _count_flips(spec: Spec, checker: GateChecker, means: Sequence[tuple[Aggregate, ...]]) -> Iterator[GateOutcome]:
