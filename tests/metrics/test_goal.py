@@ -32,6 +32,13 @@ def show(one: Sample) -> str:
     return text_of(model.calls[0])
 
 
+def test_the_judge_is_told_that_nothing_was_done_or_found() -> None:
+    assert "no step was taken" in show(sample(steps=()))
+    found_nothing = show(sample(steps=(Step("retrieval", "search", "hours", documents=()),)))
+    assert '1 retrieval search(hours) → 0 documents"' in found_nothing
+    assert "no step" not in found_nothing
+
+
 def test_the_judges_grade_is_the_value() -> None:
     judge = RuleJudge(say=lambda one: Finding(0.75, reason="the mail was not sent"))
     (found,) = measure(metric("goal", judge), sample())
@@ -84,10 +91,6 @@ def test_a_tool_cannot_leave_its_fence() -> None:
 def test_what_was_not_recorded_has_no_value(parts: dict[str, Any], status: str, reason: str) -> None:
     found = answer_values.measure("goal", metric("goal", RuleJudge()), [sample(**parts)]).measurements[0]
     assert (found.status, found.value, found.reason) == (status, None, reason)
-
-
-def test_an_agent_that_did_nothing_is_graded() -> None:
-    assert "<step" not in show(sample(steps=()))
 
 
 def test_a_rubric_can_show_the_steps() -> None:

@@ -86,7 +86,7 @@ def read_part(sample: Sample, part: TextPart) -> tuple[str, ...]:
     if part == "steps":
         from rageval_spec.data.traces import describe_steps
 
-        return tuple(describe_steps(sample.steps or ()))
+        return ("no step was taken",) if sample.steps == () else tuple(describe_steps(sample.steps or ()))
     if part == "goal":
         return tuple(str(goal) for goal in [(sample.columns or {}).get("goal")] if goal)
     text = sample.reference if part == "reference" else sample.question if part == "question" else sample.answer

@@ -152,8 +152,8 @@ def _describe_result(step: Step) -> str:
         return f" → error: {step.error}"
     if step.documents is None:
         return "" if step.output is None else f" → {step.output}"
-    names = (one.doc_id or (f"“{one.text}”" if one.text else "?") for one in step.documents)
-    return f" → {len(step.documents)} document{'s' * (len(step.documents) != 1)}: {', '.join(names)}"
+    names = ", ".join(one.doc_id or (f"“{one.text}”" if one.text else "?") for one in step.documents)
+    return f" → {len(step.documents)} document{'s' * (len(step.documents) != 1)}{names and f': {names}'}"
 
 
 @dataclass(frozen=True, slots=True)
