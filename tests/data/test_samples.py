@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from rageval_spec.data.samples import Part, Sample
+from rageval_spec.dataclass import replace
 
 
 @pytest.mark.parametrize("part", get_args(Part))
@@ -19,7 +20,8 @@ def test_an_empty_answer_and_no_contexts_are_known() -> None:
     assert not sample.lacks("answer")
     assert not sample.lacks("contexts")
     assert not sample.lacks("answerable")
-    assert sample.lacks("context_ids")
+    assert not sample.lacks("context_ids")
+    assert replace(sample, contexts=("a text",)).lacks("context_ids")
 
 
 def test_the_first_gold_answer_is_the_reference() -> None:

@@ -259,7 +259,10 @@ def test_a_file_without_answers_says_what_to_write(tmp_path: Path) -> None:
 
 
 def test_a_column_of_steps_that_the_spec_names_has_steps(tmp_path: Path) -> None:
-    rows = [{"query_id": "1", "answer": "a", "steps": []}, {"query_id": "2", "answer": "b", "steps": {"name": "f"}}]
+    rows: Rows = [
+        {"query_id": "1", "answer": "a", "steps": []},
+        {"query_id": "2", "answer": "b", "steps": {"name": "f"}},
+    ]
     assert [row.get("steps") for row in read(tmp_path, *rows)] == ["[]", None]  # another tool's count of steps, perhaps
     with pytest.raises(DataError, match="2: 'steps' must be a list of steps, not an object"):
         read(tmp_path, *rows, steps="steps")

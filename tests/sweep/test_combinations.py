@@ -272,6 +272,20 @@ def test_other_questions_or_references_are_refused(app: AskedApp) -> None:
     refused = invoke("run", app.write_spec(axes=PATHS))
     assert refused.exit_code == 3
     assert "path=other.jsonl: 'rows' has other questions or references than with path=rows.jsonl" in refused.output
+    assert not app.asked  # nothing is paid for
+
+
+def test_files_of_an_earlier_sweep_do_not_stay(tmp_path: Path) -> None:
+    path = write_answers(tmp_path, good=8, bad=5)
+    sweep(path)
+    folder = tmp_path / "out"
+    (folder / "combinations" / "9").mkdir()
+    (folder / "note.txt").write_text("mine")
+    sweep(path)
+    assert {one.name for one in (folder / "combinations").iterdir()} == {"1", "2"}
+    (tmp_path / "bad.jsonl").write_text("{not json\n")
+    assert invoke("run", path, "-o", folder).exit_code == 2
+    assert (folder / "note.txt").exists() and not (folder / "sweep.json").exists()
 
 
 def test_another_corpus_is_compared_on_the_same_questions(tmp_path: Path) -> None:

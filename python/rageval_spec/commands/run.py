@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -63,10 +64,13 @@ def _sweep(sweep: Callable[..., tuple[Any, RunOutcome]], options: Options) -> Ru
 
     if options.save_as is not None:
         raise UsageError("a sweep has no label; run the combination that you choose with --save-as")
+    folder = options.output or Path()
+    for name in ("sweep.json", "sweep.html"):  # those of an earlier sweep, if this one fails
+        (folder / name).unlink(missing_ok=True)
+    rmtree(folder / "combinations", ignore_errors=True)
     found, outcome = sweep(options, (lambda _: None) if options.quiet else console.tell)
     text, page = render_sweep(found, find_format(outcome.evaluation, found.metric))
     console.write(b"" if options.quiet else text)
-    folder = options.output or Path()
     console.tell(console.write_file(folder / "sweep.json", found.dump()))
     console.tell(console.write_page(folder / "sweep.html", page))
     if outcome.spent.calls:

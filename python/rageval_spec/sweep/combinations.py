@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation, Results
+from rageval_spec.data.tables import Collection
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import SpecError, suggest
 from rageval_spec.errors import DataError, UsageError
@@ -23,6 +24,8 @@ from rageval_spec.sweep.field import Field, Found, Placing
 
 _FEWEST = 20
 """No round has fewer questions, unless the dataset has."""
+_TOLD = "^(text|references|reference_contexts)$"
+"""The columns of a question and of its references that have to be the same."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,26 @@ class Sweep:
     def list_rounds(self, limit: int | None) -> tuple[list[int], list[str]]:
         """How many questions each round has, and all questions in the order in which the rounds take them."""
         spec = next(iter(self.specs.values()))
-        data = build_parts(spec).datasets[self.field.dataset].open()
-        asked = judged_queries(data, limit).qrels if data.queries is None else queries_to_ask(data, limit).queries
+        _, asked = _open(spec, self.field.dataset, limit)
         ids = [*shuffle(list_ids(asked), spec.statistics.seed)]
         rounds, most = [len(ids)], len(self.specs).bit_length() if spec.sweep.search == "halving" else 1
         while rounds[0] >= 2 * _FEWEST and len(rounds) < most:
             rounds.insert(0, rounds[0] // 2)
         return rounds, ids
+
+    def _check_questions(self, limit: int | None) -> None:
+        """Refuse other questions or references before the first answer is paid for."""
+        first: list[set[str]] = []
+        for name in [*{repr(spec.datasets): name for name, spec in reversed([*self.specs.items()])}.values()][::-1]:
+            data, asked = _open(self.specs[name], self.field.dataset, limit)
+            parts = [one for one in (asked, data.references) if one is not None]
+            rows = (one.join(asked, on="query_id", how="semi").select("query_id", _TOLD) for one in parts)
+            told = [{*map(repr, one.iter_rows())} for one in rows]
+            if told != (first := first or told):
+                raise DataError(self._refuse(name, next(iter(self.specs))))
+
+    def _refuse(self, name: str, first: str) -> str:
+        return f"{name}: '{self.field.dataset}' has other questions or references than with {first}"
 
     def run(self, options: Options, tell: Callable[[str], None]) -> tuple[Found, RunOutcome]:
         """Run and compare all combinations, whose results go to folders of their own.
@@ -51,6 +67,7 @@ class Sweep:
         Returns also the best one's evaluation, or the first, with the failures and lost reports of all.
         """
         rounds, ids = self.list_rounds(options.limit)
+        self._check_questions(options.limit)
         of, group = self.field, open_group(next(iter(self.specs.values())), options)
         placings, runs, scores, failed, first = dict[str, Placing](), dict[str, RunOutcome](), {}, {}, None
         try:
@@ -68,7 +85,7 @@ class Sweep:
                     asked = {query: one[:2] for query, one in known.get(of.dataset, {}).items()}
                     first = asked if name == left[0] else first
                     if asked != first:
-                        raise DataError(f"{name}: '{of.dataset}' has other questions or references than with {left[0]}")
+                        raise DataError(self._refuse(name, left[0]))
                     values = evaluation.values.filter(system=self.system, metric=of.metric_name)
                     scores[name] = dict(values.filter(status="scored").select("query_id", "value").iter_rows())
                     failed[name] = values.filter(status="error").height
@@ -89,6 +106,12 @@ class Sweep:
             key: [*chain(*(getattr(one, key) for one in runs.values()))] for key in ("failures", "lost_reports")
         }
         return result, replace(runs[result.best or next(iter(runs))], **lists)
+
+
+def _open(spec: Spec, dataset: str, limit: int | None) -> tuple[Collection, Any]:
+    """A dataset, and the table of the queries that are evaluated."""
+    data = build_parts(spec).datasets[dataset].open()
+    return data, judged_queries(data, limit).qrels if data.queries is None else queries_to_ask(data, limit).queries
 
 
 def load_sweep(path: Path, options: Options, texts: Sequence[str] = ()) -> Spec | Sweep:
