@@ -31,7 +31,7 @@ from rageval_spec.libraries import compile_later
 
 _CODE = compile_later(r"```.*?(?:```|\Z)|`[^`\n]+`|\$\$.+?\$\$|\$[^$\n]{0,80}[\\=^_][^$\n]{0,80}\$", re.DOTALL)
 _RANGE = r"\d+(?:\s*[-–—]\s*\d+)?"
-_BETWEEN = r"(?:\s*(?:[,;&/]|\b(?:and|or|und|oder)\b)\s*|\s+)"
+_BETWEEN = r"(?:\s*(?:[,;&]|\b(?:and|or|und|oder)\b)\s*|\s+)"
 _NUMBERS = rf"{_RANGE}(?:{_BETWEEN}{_RANGE})*"
 _WORDS = r"(?:docs?|documents?|sources?|passages?|contexts?|chunks?|refs?|references?|citations?)"
 _LENTICULAR = compile_later(r"【([^【】\n]{1,200})】")
