@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.data.evidence.citations import Citation, dump_citations, load_citations
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import SAMPLES, UNFINISHED, Collection, answers_table, empty_samples
 from rageval_spec.errors import DataError
@@ -401,7 +402,21 @@ def test_a_step_has_the_contexts_that_are_evaluated(step: Any, contexts: list[An
     assert found["context_ids"].to_list() == ids
     assert found.schema == answers.schema
     if step is not None:
-        assert found["scores"].null_count() == found["citations"].null_count() == 5
+        assert found["scores"].null_count() == 5
+        assert found["citations"].to_list() == ["[]"] * 5
+
+
+@pytest.mark.parametrize("named", [["a", "b", "c"], None])
+def test_citations_keep_the_documents_that_they_mean_in_the_whole_answer(named: list[str] | None) -> None:
+    cited = [Citation(0, 2, "1", (3, 6), 0), Citation(7, 9, "3", (9, 12), 2), Citation(0, 2, "9", (3, 6))]
+    row = {"query_id": "q", "answer": "!", "contexts": ["A", "B", "C"], "context_ids": named}
+    answers = answers_table([row | {"citations": dump_citations(cited), "steps": json.dumps(STEPS_OF["both"])}])
+
+    def places(step: Any) -> list[int | None]:
+        (text,) = take_step(GeneratingNode(use="x", retrieval_step=step), answers)["citations"]
+        return [one.context for one in load_citations(text) or ()]
+
+    assert (places(1), places(2), places(3)) == ([0, None, None], [None, 1, None], [None, None, None])
 
 
 def test_a_step_of_no_answers() -> None:

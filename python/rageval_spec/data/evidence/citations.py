@@ -57,6 +57,16 @@ def load_citations(text: str | None) -> tuple[Citation, ...] | None:
     return None if text is None else tuple(map(Citation.from_row, json.loads(text)))
 
 
+def move_citations(text: str | None, places: Sequence[int | None]) -> str | None:
+    """The citations in a text, where the contexts have these places now; None for one that is no longer there."""
+    if (found := load_citations(text)) is None:
+        return None
+    known = dict(enumerate(places))
+    return dump_citations(
+        [replace(one, context=None if one.context is None else known.get(one.context)) for one in found]
+    )
+
+
 def count_from(citations: Sequence[Citation], contexts: int | None, first: int) -> tuple[Citation, ...]:
     """The citations, where numbers in the text count the contexts from `first`: 0 or 1.
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data import tables
-from rageval_spec.data.evidence.citations import find_first, load_citations
+from rageval_spec.data.evidence.citations import find_first, load_citations, move_citations
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
@@ -77,13 +77,16 @@ def take_step(node: Any, answers: Any) -> Any:
     if (step := getattr(node, "retrieval_step", None)) is None:
         return answers
     table, found, parts = load_table(answers), list[dict[str, Any]](), {"contexts": "text", "context_ids": "doc_id"}
-    for text in table[tables.STEPS]:
+    for text, cited, *named in table.select(tables.STEPS, tables.CITATIONS, *parts).iter_rows():
         steps = [one.documents for one in load_steps(text) if one.documents is not None]
         taken = steps[-1:] if step == "last" else steps[step - 1 : step]
         lists = {name: [[getattr(one, part) for one in of] for of in taken] for name, part in parts.items()}
-        found.append({name: next((one for one in of if None not in one), None) for name, of in lists.items()})
-    columns = pl.DataFrame(found, schema=dict.fromkeys(parts, pl.List(pl.String)))
-    unknown = ("scores", tables.CONTEXT_PLACES, tables.CITATIONS)  # they are of the contexts that the answer names
+        new = {name: next((one for one in of if None not in one), None) for name, of in lists.items()}
+        pairs = [(old, one) for old, one in zip(named, new.values(), strict=True) if old and one]
+        places = [[one.index(key) if key in one else None for key in old] for old, one in pairs]
+        found.append({**new, tables.CITATIONS: move_citations(cited, places[-1] if places else [])})
+    columns = pl.DataFrame(found, schema={name: table.schema[name] for name in (*parts, tables.CITATIONS)})
+    unknown = ("scores", tables.CONTEXT_PLACES)  # they are of the contexts that the answer names
     return table.with_columns(*columns, *(pl.lit(None, table.schema[name]).alias(name) for name in unknown))
 
 
