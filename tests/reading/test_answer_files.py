@@ -35,6 +35,26 @@ def test_other_columns_are_kept_as_far_as_a_metric_can_read_them(tmp_path: Path)
     }  # fmt: skip
 
 
+def test_two_runs_in_a_file_are_refused(tmp_path: Path) -> None:
+    def count_answers(*runs: str) -> int:
+        rows = [
+            {
+                "metadata": {"run_id": run, "topic_id": f"t{at}"},
+                "answer": [{"text": "Blue.", "citations": [0]}],
+                "references": ["d1"],
+            }
+            for at, run in enumerate(runs)
+        ]
+        path = write(tmp_path / "run.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        return len(read_answers(RowFile(path, "json"), AnswerColumns()))
+
+    assert count_answers("a", "a") == 2
+    with pytest.raises(
+        DataError, match=r"run\.jsonl:2: an answer of the run 'b' after those of 'a'; give each run a file"
+    ):
+        count_answers("a", "b")
+
+
 def test_where_citations_count_from_is_checked_with_its_place(tmp_path: Path) -> None:
     row = {"id": "q1", "answer": "Blue [1].", "contexts": ["c"]}
     path = write(tmp_path / "a.jsonl", json.dumps(row) + "\n" + json.dumps(row | {"id": "q2", "citations_from": 2}))

@@ -58,6 +58,17 @@ _LISTS = frozenset({"reference", "reference_contexts", "contexts", "context_ids"
 _OBJECTS = frozenset({"relevant"})
 
 
+def _unfold(found: Iterator[Row]) -> Iterator[Row]:
+    """The rows, with sentences of TREC's runs as texts. Raises DataError: they are of several runs."""
+    first = None
+    for place, row in found:
+        run = None if (unfolded := unfold_sentences(row)) is row else unfolded.get("run_id")
+        first = run if first is None else first
+        if run not in (None, first):
+            raise DataError(f"{place}: an answer of the run {run!r} after those of {first!r}; give each run a file")
+        yield place, unfolded
+
+
 class RowFile:
     """A file with a row for each question or answer, by default in the format that its name says.
 
@@ -111,7 +122,7 @@ class RowFile:
         if self.form in ("xlsx", "yaml"):
             return iter(self._kept)
         found = rows.read_rows(self.path, self.form, self.separator)
-        return ((place, unfold_sentences(row)) for place, row in found) if self.form == "json" else found
+        return _unfold(found) if self.form == "json" else found
 
     def rows(self, columns: BaseModel | None = None, only: Collection[str] | None = None) -> Iterator[Row]:
         """As `read`, with the columns that the tool's layout and JSONPaths among the names of columns add.
