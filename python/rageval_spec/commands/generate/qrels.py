@@ -228,7 +228,7 @@ def _compare_scales(known: pl.DataFrame, criterion: Criterion) -> list[str]:
     """A warning if people's grades are kept that cannot be of the judge's scale: above it, or only yes or no."""
     _, high = criterion.scale or _SCALE
     most = known.filter(judged_by=PEOPLE).select(pl.max("relevance")).item()
-    if most is None or 1 < most <= high:
+    if not most or 1 < most <= high:
         return []
     scales = f"people's grades go up to {most}, and the judge's to {high:g}: metrics such as ndcg would mix two scales"
     return [f"{scales}; give the judge people's levels in its guide, or let it grade all pairs with --also-judged"]
