@@ -29,6 +29,11 @@ def test_trec_qrels_have_a_grade_for_each_pair(tmp_path: Path) -> None:
     [
         ("l.csv", "query_id,doc_id,relevance,probability,annotator\nq1,d1,2,0.25,ann\n"),
         ("l.jsonl", '{"query_id": "q1", "doc_id": "d1", "relevance": 2, "probability": 0.25, "annotator": "ann"}\n'),
+        (
+            "l.jsonl",
+            '{"query_id": "q1", "doc_id": "d1", "relevance": 2, "probability": 0.25, "annotator": "ann", '
+            '"judged_by": "people"}\n',
+        ),
         ("l.tsv", "query-id\tcorpus-id\tscore\tprobability\tannotator\nq1\td1\t2\t0.25\tann\n"),
     ],
 )
@@ -63,6 +68,16 @@ def test_two_people_can_judge_a_pair(tmp_path: Path) -> None:
         ("l.csv", "", "l.csv"),
         ("people.txt", "", "people.txt"),
         ("people.txt", "q1 0 d1\n", "people.txt:1"),
+        (
+            "all.txt",
+            "q1 people d1 1\nq1 strict d2 1\n",
+            "all.txt: 1 grade is of a judge, 'strict', and labels are people's",
+        ),
+        (
+            "all.jsonl",
+            '{"query_id": "q1", "doc_id": "d1", "relevance": 2, "judged_by": "strict"}\n' * 2,
+            "all.jsonl: 2 grades are of a judge, 'strict'",
+        ),
         ("people.txt", "q1 0 d1 1\nq1 0 d1 2\n", "people.txt:2"),
     ],
 )

@@ -8,7 +8,10 @@ from rageval_spec import kernels
 from rageval_spec.data.labels import Label
 from rageval_spec.errors import DataError
 from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
+from rageval_spec.reading.formats.records import PEOPLE, find_judges
 from rageval_spec.reading.label_files import SETTING, read_label_file, refuse_duplicates
+from rageval_spec.reading.rows import read_rows
+from rageval_spec.wording import agree, count_noun
 
 _ROWS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 
@@ -35,7 +38,12 @@ class QrelsLabels(FileLabels[QrelsLabelsNode]):
     @cached_property
     def _labels(self) -> tuple[Label, ...]:
         path = self.context.resolve(self.node.path)
-        if not any(suffix.lower() in _ROWS for suffix in path.suffixes):
+        is_trec = not any(suffix.lower() in _ROWS for suffix in path.suffixes)
+        told = find_judges(path).values() if is_trec else (row.get("judged_by") for _, row in read_rows(path))
+        if judges := [one for one in told if one not in (None, "", PEOPLE)]:
+            what = f"{count_noun(len(judges), 'grade')} {agree(len(judges), 'is')} of a judge, '{judges[0]}'"
+            raise DataError(f"{path}: {what}, and labels are people's; leave these rows out")
+        if is_trec:
             rows = kernels.read_qrels(path).select("query_id", "doc_id", "relevance").iter_rows()
             return tuple(Label(query_id, "", float(grade), "", document=doc_id) for query_id, doc_id, grade in rows)
         labels = tuple(read_label_file(path, self.columns, setting=SETTING))

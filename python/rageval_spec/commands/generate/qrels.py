@@ -20,16 +20,14 @@ from rageval_spec.data.findings import Criterion, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import PASSED, UsageError
-from rageval_spec.libraries import compile_later, pl
+from rageval_spec.libraries import pl
 from rageval_spec.progress import ProgressDisplay
+from rageval_spec.reading.formats.records import BLANK, NOBODY, PEOPLE, find_judges
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.plugin import Dataset, Judge, Progress
 
-PEOPLE = "people"
-_BLANK, _NOBODY = compile_later(r"[ \t\n\r\v\f]+"), compile_later(r"[Qq]?[\d.-]+")
-"""What separates the columns of TREC qrels, and what the second one says where it names nobody: `0` or `Q0`."""
 _PAIR = ("query_id", "doc_id")
 _MOST_SHOWN = 20
 _RELEVANCE = "relevance"
@@ -211,13 +209,9 @@ def _read_known(collection: Collection, dataset: Dataset[Any]) -> pl.DataFrame:
 
     Their file may be one that this command wrote: a judge in its second column stays named, all else is of people.
     """
-    from rageval_spec.reading.formats.text_files import text_lines
-
     machines: dict[Any, str] = {}
     for file in (one for one in dataset.inputs() if one.key == ("qrels",)):
-        for columns in (_BLANK.split(line.strip(" \t")) for _, line in text_lines(file.path)):
-            if len(columns) == 4 and not _NOBODY.fullmatch(columns[1]):
-                machines[columns[0], columns[2]] = columns[1]
+        machines |= find_judges(file.path)
     empty = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
     known = pl.DataFrame(schema=empty) if collection.qrels is None else collection.qrels.select([*empty])
     names = [machines.get(pair, PEOPLE) for pair in known.select(_PAIR).iter_rows()]
@@ -236,8 +230,8 @@ def _compare_scales(known: pl.DataFrame, criterion: Criterion) -> list[str]:
 
 def _check_output(output: Path, judge: str, dataset: Dataset[Any], *, replaces: bool) -> None:
     """Raise `UsageError` if the file cannot have that name, is what the dataset reads, or is not to be replaced."""
-    is_people = judge == PEOPLE or _NOBODY.fullmatch(judge) is not None
-    if is_people or (output.suffix != ".jsonl" and _BLANK.search(judge)):
+    is_people = judge == PEOPLE or NOBODY.fullmatch(judge) is not None
+    if is_people or (output.suffix != ".jsonl" and BLANK.search(judge)):
         why = "means that people judged" if is_people else "has a space, which TREC qrels cannot hold"
         raise UsageError(f"--judge '{judge}': the name {why}; give the judge another name")
     if any(file.path.resolve() == output.resolve() for file in dataset.inputs()):
@@ -248,7 +242,7 @@ def _check_output(output: Path, judge: str, dataset: Dataset[Any], *, replaces: 
 
 def _check_ids(output: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     for column, one in ((column, row[column]) for row in rows for column in _PAIR):
-        if not one or _BLANK.search(one):
+        if not one or BLANK.search(one):
             raise UsageError(f"-o {output}: TREC qrels cannot hold the {column} {one!r}, which has white space or is "
                              f"empty; write JSON Lines: -o {output.with_suffix('.jsonl')}")  # fmt: skip
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+from pathlib import Path
 
 from rageval_spec.data.tables import bound_batches
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.reading.column_names import RecordColumn
-from rageval_spec.reading.formats.text_files import BLOCK
+from rageval_spec.reading.formats.text_files import BLOCK, text_lines
+
+PEOPLE = "people"
+BLANK, NOBODY = compile_later(r"[ \t\n\r\v\f]+"), compile_later(r"[Qq]?[\d.-]+")
+"""What separates the columns of TREC qrels, and what the second one says where it names nobody: `0` or `Q0`."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,13 @@ def queries_table(records: Records) -> pl.DataFrame:
     refuse(records, pl.col("text").is_null(), "the query {query_id!r} has no text")
     refuse_twice(records, ("query_id",), "the query {query_id!r} is listed twice")
     return records.frame.select("query_id", "text")
+
+
+def find_judges(path: Path) -> dict[tuple[str, str], str]:
+    """The judge of each pair of TREC qrels whose second column names one that is not people; else empty."""
+    lines = (BLANK.split(line.strip(" \t")) for _, line in text_lines(path))
+    named = ((one[0], one[2], one[1]) for one in lines if len(one) == 4 and not NOBODY.fullmatch(one[1]))
+    return {(query_id, doc_id): judge for query_id, doc_id, judge in named if judge != PEOPLE}
 
 
 def qrels_table(records: Records) -> pl.DataFrame:
