@@ -75,7 +75,8 @@ def _warn_of_unused(checked: PluginBlocks, doubtful: set[str]) -> Iterator[Diagn
             kind = name_one(block.section)
             users = "system, judge or metric" if kind == "model" else "judge or metric"
             message = f"no {users} names the {kind} {quote(block.name)}"
-            hint = f"to use it, write '{kind}: {block.name}' in the block that needs it; otherwise remove this one"
+            hint = f"to use it, write '{kind}: {block.name}' in the block that needs it"
+            hint += "; remove it unless only 'generate' uses it"
             yield block.place.diagnose(message, "unused-block", hint, "warning")
 
 
