@@ -266,6 +266,11 @@ class Stability:
     within: float | None
     between: float | None
 
+    @staticmethod
+    def drop_repeat() -> pl.Expr:
+        """The ids of queries without the number that `repeat:` gives each time: `q1` of `q1#2`."""
+        return pl.col("query_id").str.replace("#[0-9]+$", "")
+
 
 @dataclass(frozen=True)
 class Results:
@@ -443,7 +448,7 @@ class Evaluation(Results):
     @property
     def question_values(self) -> pl.DataFrame:
         """`dataset, system, metric, query_id, value` of values with a number; with `repeat:`, the means of repeats."""
-        question = pl.col("query_id").str.replace("#[0-9]+$", "") if self.stability else pl.col("query_id")
+        question = Stability.drop_repeat() if self.stability else pl.col("query_id")
         groups = self.values.drop_nulls("value").group_by("dataset", "system", "metric", question, maintain_order=True)
         return groups.agg(pl.col("value").mean())
 

@@ -415,11 +415,10 @@ def _explain_corrections(evaluation: Evaluation, *, has_worth: bool) -> Iterator
     found = [one.correction for one in evaluation.aggregates if one.correction]
     methods = dict.fromkeys(METHODS[one.method] for one in found)
     what = "pairs of query and document" if all(one.method == "imputation" for one in found) else "answers"
+    worth = " 'worth' is how many labels would be needed for such an interval without the judge."
     yield (
         f"The judge's numbers are corrected by people's labels of some {what} ({'; '.join(methods)}), so the "
-        "intervals are of what people would say, however much the judge errs."
-        + " 'worth' is how many labels would be needed for such an interval without the judge."
-        * has_worth
+        f"intervals are of what people would say, however much the judge errs.{worth if has_worth else ''}"
     )
     if any(one.is_clipped for one in found):
         yield "A number or interval that reached beyond what the metric can be ends there."

@@ -9,8 +9,7 @@ from rageval_spec.data.labels import Label
 from rageval_spec.errors import DataError
 from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
 from rageval_spec.reading.formats.records import PEOPLE, find_judges
-from rageval_spec.reading.label_files import SETTING, read_label_file, refuse_duplicates
-from rageval_spec.reading.rows import read_rows
+from rageval_spec.reading.label_files import SETTING, make_labels, read_label_rows, refuse_duplicates
 from rageval_spec.wording import agree, count_noun
 
 _ROWS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
@@ -39,14 +38,15 @@ class QrelsLabels(FileLabels[QrelsLabelsNode]):
     def _labels(self) -> tuple[Label, ...]:
         path = self.context.resolve(self.node.path)
         is_trec = not any(suffix.lower() in _ROWS for suffix in path.suffixes)
-        told = find_judges(path).values() if is_trec else (row.get("judged_by") for _, row in read_rows(path))
+        rows = [] if is_trec else read_label_rows(path)
+        told = find_judges(path).values() if is_trec else (row.get("judged_by") for _, row in rows)
         if judges := [one for one in told if one not in (None, "", PEOPLE)]:
             what = f"{count_noun(len(judges), 'grade')} {agree(len(judges), 'is')} of a judge, '{judges[0]}'"
             raise DataError(f"{path}: {what}, and labels are people's; leave these rows out")
         if is_trec:
-            rows = kernels.read_qrels(path).select("query_id", "doc_id", "relevance").iter_rows()
-            return tuple(Label(query_id, "", float(grade), "", document=doc_id) for query_id, doc_id, grade in rows)
-        labels = tuple(read_label_file(path, self.columns, setting=SETTING))
+            pairs = kernels.read_qrels(path).select("query_id", "doc_id", "relevance").iter_rows()
+            return tuple(Label(query_id, "", float(grade), "", document=doc_id) for query_id, doc_id, grade in pairs)
+        labels = tuple(make_labels(rows, path, self.columns, SETTING))
         for one in labels:
             if not one.document or isinstance(one.value, str) or one.is_yes_no or one.value % 1:
                 raise DataError(f"{one.place}: a label needs a 'doc_id' and a grade that is a whole number")

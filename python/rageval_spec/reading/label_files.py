@@ -90,7 +90,7 @@ def read_label_file(
     fields `part` and `name`, is how a message shows such a column. Raises DataError: the file cannot be read or has no
     labels; a column is missing.
     """
-    return make_labels(_read_rows(path, form, sheet, separator), path, columns, setting)
+    return make_labels(read_label_rows(path, form, sheet, separator), path, columns, setting)
 
 
 def make_labels(rows: Rows, path: Path, columns: Mapping[str, str] | None, setting: str) -> list[Label]:
@@ -103,7 +103,10 @@ def make_labels(rows: Rows, path: Path, columns: Mapping[str, str] | None, setti
     return labels
 
 
-def _read_rows(path: Path, form: Form | None, sheet: str | None, separator: str | None) -> Rows:
+def read_label_rows(
+    path: Path, form: Form | None = None, sheet: str | None = None, separator: str | None = None
+) -> Rows:
+    """The rows of a file of labels with their places; a task of Label Studio or of a review page has several."""
     if (form or row_format_of(path)) == "xlsx":
         return read_workbook_rows(path, sheet, is_first=True).rows
     rows = [*read_rows(path, "json" if form == "label_studio" else form, separator)]

@@ -9,6 +9,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from rageval_spec.data.datasets import EvaluatedQueries, Fingerprint, take_fingerprints
 from rageval_spec.data.evaluation import Evaluation, Results
 from rageval_spec.data.tables import Collection
 from rageval_spec.dataclass import dataclass, replace
@@ -24,8 +25,6 @@ from rageval_spec.sweep.field import Field, Found, Placing
 
 _FEWEST = 20
 """No round has fewer questions, unless the dataset has."""
-_TOLD = "^(text|references|reference_contexts)$"
-"""The columns of a question and of its references that have to be the same."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,15 @@ class Sweep:
 
     def _check_questions(self, limit: int | None) -> None:
         """Refuse other questions or references before the first answer is paid for."""
-        first: list[set[str]] = []
-        for name in [*{repr(spec.datasets): name for name, spec in reversed([*self.specs.items()])}.values()][::-1]:
+        names, first = dict[str, str](), None
+        for name, spec in self.specs.items():
+            names.setdefault(repr(spec.datasets), name)
+        for name in names.values():
             data, asked = _open(self.specs[name], self.field.dataset, limit)
-            parts = [one for one in (asked, data.references) if one is not None]
-            rows = (one.join(asked, on="query_id", how="semi").select("query_id", _TOLD) for one in parts)
-            told = [{*map(repr, one.iter_rows())} for one in rows]
-            if told != (first := first or told):
+            questions = EvaluatedQueries(replace(data, load_qrels=None), asked["query_id"].unique())
+            told = _list_asked(take_fingerprints(questions))
+            first = told if first is None else first
+            if told != first:
                 raise DataError(self._refuse(name, next(iter(self.specs))))
 
     def _refuse(self, name: str, first: str) -> str:
@@ -82,7 +83,7 @@ class Sweep:
                     outcome = run(self.specs[name], own, group)
                     evaluation, known = outcome.evaluation, outcome.evaluation.fingerprints.datasets
                     # Answers to other questions, or with other references, are not compared.
-                    asked = {query: one[:2] for query, one in known.get(of.dataset, {}).items()}
+                    asked = _list_asked(known.get(of.dataset, {}))
                     first = asked if name == left[0] else first
                     if asked != first:
                         raise DataError(self._refuse(name, left[0]))
@@ -106,6 +107,11 @@ class Sweep:
             key: [*chain(*(getattr(one, key) for one in runs.values()))] for key in ("failures", "lost_reports")
         }
         return result, replace(runs[result.best or next(iter(runs))], **lists)
+
+
+def _list_asked(known: Mapping[str, Fingerprint]) -> dict[str, tuple[str | None, ...]]:
+    """What was asked: of each query, the fingerprints of its text and its references."""
+    return {query_id: one[:2] for query_id, one in known.items()}
 
 
 def _open(spec: Spec, dataset: str, limit: int | None) -> tuple[Collection, Any]:

@@ -279,8 +279,7 @@ def _count_ranks(values: pl.DataFrame, metrics: Mapping[str, Metric[Any]]) -> It
 def _measure_stability(values: pl.DataFrame) -> Iterator[Stability]:
     """How far the values of each question's repeats differ, for each dataset, system and metric."""
     for cell, rows in split_cells(values.filter(status="scored")):
-        question = pl.col("query_id").str.replace("#[0-9]+$", "")
-        groups = rows.group_by(question, maintain_order=True).agg("value")["value"].to_list()
+        groups = rows.group_by(Stability.drop_repeat(), maintain_order=True).agg("value")["value"].to_list()
         changing = [len({*group}) > 1 for group in groups if len(group) > 1]
         parts = split_variance(groups) or (None, None)
         yield Stability(cell.dataset, cell.system, cell.metric, len(changing), sum(changing), *parts)
